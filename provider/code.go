@@ -1,0 +1,125 @@
+package provider
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// Code is one of the five answers that a provider check fails with. They are
+// part of the provider-runtime contract and never change.
+type Code string
+
+func (c Code) Error() string { return string(c) }
+
+// The five codes.
+const (
+	// CodeIdentityIncomplete: the record lacks what is needed to measure.
+	CodeIdentityIncomplete Code = "IDENTITY_INCOMPLETE"
+	// CodeMalformedRuntime: the record, a component or the installed metadata
+	// does not parse, or RECORD has no hashes.
+	CodeMalformedRuntime Code = "MALFORMED_RUNTIME"
+	// CodeUnavailable: file, package or interpreter gone, or a probe failed.
+	CodeUnavailable Code = "UNAVAILABLE"
+	// CodeIdentityChanged: what was measured differs from what is recorded.
+	CodeIdentityChanged Code = "IDENTITY_CHANGED"
+	// CodeReadinessFailed: module or attribute missing at first use, or the
+	// executable does not answer.
+	CodeReadinessFailed Code = "READINESS_FAILED"
+)
+
+// Reason is the finer cause behind a [Code], stable and documented like it. A
+// reason from package digest or probe travels under its own name.
+type Reason string
+
+func (r Reason) Error() string { return string(r) }
+
+// Reasons of this package.
+const (
+	ReasonVersionSkew        Reason = "provider.version_skew"
+	ReasonVersionUnknown     Reason = "provider.version_unknown"
+	ReasonDigestPin          Reason = "provider.digest_pin"
+	ReasonExecutableMissing  Reason = "provider.executable_missing"
+	ReasonPythonMissing      Reason = "provider.python_missing"
+	ReasonPythonLayout       Reason = "provider.python_layout"
+	ReasonImportMissing      Reason = "provider.import_missing"
+	ReasonImportShadowed     Reason = "provider.import_shadowed"
+	ReasonEditable           Reason = "provider.editable"
+	ReasonRecordConflict     Reason = "provider.record_conflict"
+	ReasonRecordedMissing    Reason = "provider.recorded_file_missing"
+	ReasonRecordedRefused    Reason = "provider.recorded_path_refused"
+	ReasonFilesDiffer        Reason = "provider.files_differ"
+	ReasonProbeFailed        Reason = "provider.probe_failed"
+	ReasonProbeUnexpected    Reason = "provider.probe_unexpected"
+	ReasonComponent          Reason = "provider.component_unavailable"
+	ReasonComponentUnknown   Reason = "provider.component_unknown"
+	ReasonDigestDiffers      Reason = "provider.digest_differs"
+	ReasonLineEndings        Reason = "provider.line_endings"
+	ReasonRecordInvalid      Reason = "provider.record_invalid"
+	ReasonRecordIncomplete   Reason = "provider.record_incomplete"
+	ReasonNotInstalledHere   Reason = "provider.not_on_this_platform"
+	ReasonAttributeMissing   Reason = "provider.attribute_missing"
+	ReasonImportFailed       Reason = "provider.import_failed"
+	ReasonRecordUnavailable  Reason = "provider.record_unavailable"
+	ReasonIsolationRequired  Reason = "provider.isolation_required"
+	ReasonWorkersUnavailable Reason = "provider.workers_unavailable"
+)
+
+// Error is why a provider check failed.
+type Error struct {
+	Code     Code
+	Reason   error  // a Reason here, or a Code of package digest or probe; nil when Code says all
+	Provider string // the provider that failed, a component's own name in a composite
+	Path     string // the file or folder concerned, when there is one
+	Message  string // for people; may change
+	Hint     string // what would mend it; may be empty
+	Err      error  // the cause; may be nil
+}
+
+func (e *Error) Error() string {
+	var b strings.Builder
+	if e.Provider != "" {
+		fmt.Fprintf(&b, "%s: ", e.Provider)
+	}
+	b.WriteString(e.Message)
+	if e.Message == "" && e.Err != nil {
+		b.WriteString(e.Err.Error())
+	}
+	if e.Message == "" && e.Err == nil {
+		b.WriteString(string(e.Code))
+	}
+	return b.String()
+}
+
+// Unwrap gives the code, the reason and the cause.
+func (e *Error) Unwrap() []error {
+	errs := []error{e.Code}
+	if e.Reason != nil {
+		errs = append(errs, e.Reason)
+	}
+	if e.Err != nil {
+		errs = append(errs, e.Err)
+	}
+	return errs
+}
+
+// ReasonText is the reason's stable spelling, or "".
+func (e *Error) ReasonText() string {
+	if e.Reason == nil {
+		return ""
+	}
+	return e.Reason.Error()
+}
+
+// AsError returns err as an *Error; a foreign error becomes one with code
+// fallback, and nil stays nil.
+func AsError(err error, fallback Code) *Error {
+	if err == nil {
+		return nil
+	}
+	var e *Error
+	if errors.As(err, &e) {
+		return e
+	}
+	return &Error{Code: fallback, Message: err.Error(), Err: err}
+}

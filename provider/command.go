@@ -1,0 +1,200 @@
+package provider
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sort"
+	"strings"
+
+	"github.com/provider-measure/provider-measure/digest"
+	"github.com/provider-measure/provider-measure/probe"
+)
+
+// interpolationFor collects what a manifest's commands may name on this host.
+// Only what the commands use is looked for: a provider without Python must not
+// fail for lack of one.
+func (h *Host) interpolationFor(ctx context.Context, m *Manifest, measured Measured, c Command) (interpolation, error) {
+	in := interpolation{manifestDir: m.Dir}
+	if exe := measured.executable(); exe != nil {
+		in.executable = exe.Path
+	}
+	if usesPython(c) {
+		python, err := h.Python(ctx)
+		if err != nil {
+			return in, err
+		}
+		in.python = python.Executable
+	}
+	return in, nil
+}
+
+func usesPython(c Command) bool {
+	text := strings.Join(c.Argv, "\x00") + "\x00" + strings.Join(c.Path, "\x00")
+	for _, value := range c.Set {
+		text += "\x00" + value
+	}
+	return strings.Contains(text, varPython)
+}
+
+// Spec turns a manifest's command into what [probe.Run] takes. When the program
+// is the measured executable itself, its identity goes along, so that nothing
+// else can run under its name.
+func (h *Host) Spec(ctx context.Context, m *Manifest, measured Measured, c Command) (probe.Spec, error) {
+	in, err := h.interpolationFor(ctx, m, measured, c)
+	if err != nil {
+		return probe.Spec{}, err
+	}
+	argv, err := in.applyAll(c.Argv)
+	if err != nil {
+		return probe.Spec{}, err
+	}
+	path, err := in.applyAll(c.Path)
+	if err != nil {
+		return probe.Spec{}, err
+	}
+	if len(argv) == 0 {
+		return probe.Spec{}, fmt.Errorf("the manifest of %s has no command for this", m.ID)
+	}
+	set, err := in.environment(c.Set)
+	if err != nil {
+		return probe.Spec{}, err
+	}
+	spec := probe.Spec{
+		Path: argv[0], Args: argv,
+		Env:           probe.Environment{Admit: c.Env, Lookup: h.options.Lookup, Set: set, Path: path},
+		Limits:        probe.Limits{Wall: c.Timeout},
+		Isolation:     isolationRequest(m.Isolation, in),
+		ScratchParent: h.options.TempDir,
+	}
+	if c.Stdin != "" {
+		spec.Stdin = []byte(c.Stdin)
+	}
+	if exe := measured.executable(); exe != nil && argv[0] == exe.Path {
+		spec.Expect = expectation(exe)
+	}
+	return spec, nil
+}
+
+// environment prints constants as NAME=value in byte order of names.
+func (in interpolation) environment(set map[string]string) ([]string, error) {
+	out := make([]string, 0, len(set))
+	for name, value := range set {
+		text, err := in.apply(value)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, name+"="+text)
+	}
+	sort.Strings(out)
+	return out, nil
+}
+
+func isolationRequest(iso Isolation, in interpolation) probe.IsolationRequest {
+	request := probe.IsolationRequest{Network: probe.NetworkDeny}
+	if iso.AllowNetwork {
+		request.Network = probe.NetworkAllow
+	}
+	for _, name := range iso.Require {
+		request.Require = append(request.Require, probe.Property(name))
+	}
+	// What can't be interpolated here (${scratch}) is left to the probe.
+	for _, dir := range iso.Read {
+		if text, err := in.apply(dir); err == nil {
+			request.Read = append(request.Read, text)
+		}
+	}
+	for _, dir := range iso.Write {
+		if text, err := in.apply(dir); err == nil {
+			request.Write = append(request.Write, text)
+		}
+	}
+	return request
+}
+
+func expectation(exe *digest.ExecutableResult) *probe.Expectation {
+	return &probe.Expectation{
+		Dev: exe.File.Dev, Ino: exe.File.Ino, Size: exe.File.Size, CtimeNS: exe.File.CtimeNS,
+		Digest: exe.Digest.String(), Path: exe.Path,
+	}
+}
+
+// RunProbe runs one of the manifest's probes and compares the answer with what
+// is expected. A failed probe is an [*Error] with the given code and
+// [ReasonProbeFailed] or [ReasonProbeUnexpected], beside the result that shows
+// it; [CodeIdentityChanged] when the executable is no longer the measured one.
+func (h *Host) RunProbe(ctx context.Context, m *Manifest, measured Measured, p *Probe, failure Code) (*probe.Result, error) {
+	spec, err := h.Spec(ctx, m, measured, p.Command)
+	if err != nil {
+		return nil, h.named(m, AsError(err, failure))
+	}
+	result, err := h.options.Run(ctx, spec)
+	if err != nil {
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		return nil, probeSetupError(m, failure, err)
+	}
+	if result.Outcome == probe.Cancelled && ctx.Err() != nil {
+		return result, ctx.Err()
+	}
+	return result, h.judgeProbe(m, p, spec, result, failure)
+}
+
+func (h *Host) named(m *Manifest, e *Error) *Error {
+	named := *e
+	named.Provider = m.ID
+	return &named
+}
+
+func (h *Host) judgeProbe(m *Manifest, p *Probe, spec probe.Spec, result *probe.Result, failure Code) error {
+	e := &Error{Code: failure, Provider: m.ID, Path: spec.Path}
+	switch result.Outcome {
+	case probe.Exited:
+		wrong := p.Expect.mismatch(*result.ExitCode, result.Stdout, result.Stderr)
+		if wrong == "" {
+			return nil
+		}
+		e.Reason, e.Message = ReasonProbeUnexpected, wrong
+	case probe.IdentityChanged:
+		e.Code, e.Reason, e.Message = CodeIdentityChanged, ReasonDigestDiffers, spec.Path+" is no longer the file that was measured; it was not run"
+	default:
+		e.Reason, e.Message = ReasonProbeFailed, describe(result)
+	}
+	if len(result.Withheld) > 0 {
+		e.Message += "; withheld from its environment: " + strings.Join(result.Withheld, ", ")
+	}
+	return e
+}
+
+// describe says how a run ended, for a person.
+func describe(r *probe.Result) string {
+	text := r.Outcome.String()
+	switch r.Outcome {
+	case probe.Exited:
+		text = fmt.Sprintf("exit code %d", *r.ExitCode)
+	case probe.Signaled:
+		text = "ended by " + r.Signal
+	case probe.StartFailed:
+		if r.StartError != nil {
+			text = "could not be started: " + r.StartError.Error()
+		}
+	}
+	if len(r.Stderr) > 0 {
+		text += "; stderr " + excerpt(r.Stderr)
+	}
+	return text
+}
+
+// probeSetupError is a run that could not even be set up: an isolation property
+// that was required and can't be had, or a host that can't observe.
+func probeSetupError(m *Manifest, failure Code, err error) *Error {
+	e := &Error{Code: failure, Reason: ReasonProbeFailed, Provider: m.ID, Message: err.Error(), Err: err}
+	if reason := probeCode(err); reason != nil {
+		e.Reason = reason
+	}
+	if errors.Is(err, probe.CodeNotEnforceable) {
+		e.Hint = "this host can't enforce what the manifest requires; see `provider-measure doctor`"
+	}
+	return e
+}

@@ -1,0 +1,5 @@
+//go:build !darwin
+
+package provider
+
+func osRelease() string { return "" }

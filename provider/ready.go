@@ -1,0 +1,144 @@
+package provider
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/provider-measure/provider-measure/digest"
+	"github.com/provider-measure/provider-measure/probe"
+)
+
+// The exit codes of importCheck; an attribute that is missing adds its index to
+// the last one. Nothing that the module prints can be taken for the answer.
+const (
+	importFailed     = 99
+	attributeMissing = 100
+)
+
+// importCheck imports a module and looks for attributes.
+const importCheck = `
+import importlib, os, sys
+try:
+    module = importlib.import_module(sys.argv[1])
+except BaseException as error:
+    print(type(error).__name__ + ": " + str(error), file=sys.stderr, flush=True)
+    os._exit(99)
+for index, name in enumerate(sys.argv[2:]):
+    if not hasattr(module, name):
+        os._exit(100 + index)
+os._exit(0)`
+
+// Ready is the check of first use: the module imports and has its attributes,
+// the executable answers, and the manifest's own readiness probe passes. m may
+// be nil for a record whose manifest is not at hand; then only what the record
+// itself says is checked. Composites are checked component by component.
+//
+// The failure is an [*Error] with [CodeReadinessFailed], [CodeUnavailable] for a
+// runtime that is not AVAILABLE, or [CodeIdentityIncomplete].
+func (h *Host) Ready(ctx context.Context, m *Manifest, rt Runtime, measured Measured) error {
+	if !rt.Available() {
+		return &Error{Code: CodeUnavailable, Reason: ReasonRecordUnavailable, Provider: rt.Provider(), Message: rt.Diagnostic()}
+	}
+	if err := h.readyByKind(ctx, rt, measured); err != nil {
+		return asContext(ctx, err)
+	}
+	if m == nil {
+		return nil
+	}
+	p := m.Probes.Readiness
+	if p == nil && rt.Kind() == digest.ExecutableKind {
+		p = m.Probes.Health // it answers: that is what being ready means for it
+	}
+	if p == nil {
+		return nil
+	}
+	if _, err := h.RunProbe(ctx, m, measured, p, CodeReadinessFailed); err != nil {
+		return asContext(ctx, err)
+	}
+	return nil
+}
+
+func (h *Host) readyByKind(ctx context.Context, rt Runtime, measured Measured) error {
+	config, err := rt.configuration()
+	if err != nil {
+		return err
+	}
+	switch rt.Kind() {
+	case digest.ExecutableKind:
+		return executableReady(rt, config)
+	case digest.PythonRecord:
+		return h.importReady(ctx, rt)
+	case digest.CompositeKind:
+		return h.componentsReady(ctx, rt, measured)
+	}
+	return nil
+}
+
+func executableReady(rt Runtime, config configuration) error {
+	info, err := os.Stat(config.Executable)
+	e := &Error{Code: CodeReadinessFailed, Reason: ReasonExecutableMissing, Provider: rt.Provider(), Path: config.Executable}
+	switch {
+	case err != nil:
+		e.Message, e.Err = err.Error(), err
+	case !info.Mode().IsRegular():
+		e.Message = config.Executable + " is not a regular file"
+	case info.Mode().Perm()&0o111 == 0:
+		e.Message, e.Hint = config.Executable+" has no execute permission", "chmod +x "+config.Executable
+	default:
+		return nil
+	}
+	return e
+}
+
+func (h *Host) importReady(ctx context.Context, rt Runtime) error {
+	if rt.r.ImportName == nil {
+		return &Error{Code: CodeIdentityIncomplete, Reason: ReasonRecordIncomplete, Provider: rt.Provider(), Message: "the record has no distribution_import_name"}
+	}
+	python, err := h.Python(ctx)
+	if err != nil {
+		return err
+	}
+	name, attributes := *rt.r.ImportName, rt.r.RequiredAttribs
+	args := append([]string{python.Executable, "-I", "-B", "-c", importCheck, name}, attributes...)
+	result, err := h.options.Run(ctx, probe.Spec{
+		Path: python.Executable, Args: args, ScratchParent: h.options.TempDir,
+		Limits: probe.Limits{Wall: 120 * time.Second, Stdout: 1 << 20, Stderr: 1 << 20},
+	})
+	if err != nil {
+		return AsError(err, CodeReadinessFailed)
+	}
+	if result.Outcome == probe.Exited && *result.ExitCode == 0 {
+		return nil
+	}
+	e := &Error{Code: CodeReadinessFailed, Reason: ReasonImportFailed, Provider: rt.Provider()}
+	e.Message = fmt.Sprintf("import %s: %s", name, describe(result))
+	if result.Outcome == probe.Exited {
+		if i := *result.ExitCode - attributeMissing; i >= 0 && i < len(attributes) {
+			e.Reason, e.Message = ReasonAttributeMissing, fmt.Sprintf("module %s has no attribute %s", name, attributes[i])
+		} else if *result.ExitCode == importFailed {
+			e.Message = fmt.Sprintf("import %s failed: %s", name, strings.TrimSpace(excerpt(result.Stderr)))
+		}
+	}
+	return e
+}
+
+func (h *Host) componentsReady(ctx context.Context, rt Runtime, measured Measured) error {
+	components, err := rt.components()
+	if err != nil {
+		return err
+	}
+	for i, c := range components {
+		var m *Manifest
+		var inner Measured
+		if i < len(measured.Components) {
+			m, inner = measured.Components[i].Manifest, measured.Components[i].Measured
+		}
+		if err := h.Ready(ctx, m, c, inner); err != nil {
+			return err
+		}
+	}
+	return nil
+}
