@@ -9,8 +9,10 @@ import (
 )
 
 // FileID is the identity of an opened file, from fstat(2). Two equal FileIDs
-// taken before and after a read mean that no write through the file system
-// happened between them: ctime can't be set from user space.
+// taken before and after a read mean that nothing was written in between, for
+// ctime can't be set from user space; but kernels without fine-grained
+// timestamps (Linux before 6.13) don't tell two changes within one clock tick, a
+// few milliseconds, apart.
 type FileID struct {
 	Dev     uint64 `json:"dev"`
 	Ino     uint64 `json:"ino"`
