@@ -25,7 +25,8 @@ func WithheldName(name string) bool {
 		return false
 	}
 	for _, w := range words {
-		if isCredentialWord(w) {
+		// PWD by itself is the working directory; DB_PWD is a password.
+		if isCredentialWord(w) && (w != "PWD" || len(words) > 1) {
 			return true
 		}
 	}

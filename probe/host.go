@@ -17,3 +17,17 @@ type Capability struct {
 	Method string `json:"method,omitempty"`
 	Reason string `json:"reason,omitempty"` // why not
 }
+
+// capabilities turns limit statuses into capabilities. exact says that the
+// engine that enforces them misses nothing but what lies between two samples.
+func capabilities(limits []LimitStatus, exact bool) []Capability {
+	all := make([]Capability, 0, len(limits))
+	for _, l := range limits {
+		sampled := l.Limit == "memory" || l.Limit == "cpu"
+		stream := l.Limit == "stdout" || l.Limit == "stderr"
+		all = append(all, Capability{
+			Name: l.Limit, Can: l.Enforced, Exact: l.Enforced && (stream || exact && !sampled), Method: l.Method, Reason: l.Reason,
+		})
+	}
+	return all
+}

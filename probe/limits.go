@@ -72,3 +72,29 @@ func (l Limits) threads() int { return l.Processes * threadsPerProcess }
 func (l Limits) cpuSeconds() uint64 {
 	return uint64((l.CPU+time.Second-1)/time.Second) + 1 //nolint:gosec // bounded by maxCPU
 }
+
+// statuses returns what is said of each limit; method gives the method by the
+// limit's name, and one that it does not give is not enforced, for why.
+func (l Limits) statuses(method map[string]string, why string) []LimitStatus {
+	var all []LimitStatus
+	for _, f := range []struct {
+		name  string
+		value int64
+	}{
+		{"wall", int64(l.Wall)},
+		{"cpu", int64(l.CPU)},
+		{"memory", l.Memory},
+		{"file_size", l.FileSize},
+		{"stdout", l.Stdout},
+		{"stderr", l.Stderr},
+		{"processes", int64(l.Processes)},
+		{"open_files", int64(l.OpenFiles)},
+	} {
+		s := LimitStatus{Limit: f.name, Value: f.value, Method: method[f.name]}
+		if s.Enforced = s.Method != ""; !s.Enforced {
+			s.Reason = why
+		}
+		all = append(all, s)
+	}
+	return all
+}

@@ -56,6 +56,12 @@ type Memory struct {
 	Tree    Figure `json:"tree"`    // all processes at one moment
 }
 
+// Scopes of a [Figure].
+const (
+	scopeProcess = "process"
+	scopeTree    = "tree"
+)
+
 // Figure is a number of bytes, or the reason why there is none.
 type Figure struct {
 	Bytes  *int64        `json:"bytes"`

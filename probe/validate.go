@@ -112,3 +112,12 @@ func cut(s string) string {
 	}
 	return s
 }
+
+// expandPaths returns paths with ScratchVar replaced.
+func expandPaths(paths []string, scratch string) []string {
+	out := make([]string, len(paths))
+	for i, p := range paths {
+		out[i] = strings.ReplaceAll(p, ScratchVar, scratch)
+	}
+	return out
+}

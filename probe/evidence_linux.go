@@ -1,0 +1,80 @@
+package probe
+
+import (
+	"fmt"
+	"os"
+	"slices"
+
+	"golang.org/x/sys/unix"
+)
+
+// maxExecuted bounds the list of executed images, which the program controls.
+const maxExecuted = 1024
+
+// executed notes the image of a process that is stopped after its exec.
+func (t *tracer) executed(pid int) {
+	exe := procPath(pid, "exe")
+	var st unix.Stat_t
+	if unix.Stat(exe, &st) != nil || len(t.seen.executed) >= maxExecuted {
+		return
+	}
+	path, err := os.Readlink(exe)
+	if err != nil {
+		return
+	}
+	e := Executed{Path: path, Dev: uint64(st.Dev), Ino: st.Ino} //nolint:unconvert // the type differs by processor
+	if !slices.Contains(t.seen.executed, e) {
+		t.seen.executed = append(t.seen.executed, e)
+	}
+}
+
+// compare compares the running image, of which nothing has run, with what is
+// expected. The kernel keeps it from being written to as long as it runs.
+func (t *tracer) compare() {
+	want := t.job.expect
+	if want == nil {
+		return
+	}
+	status := &ExpectationStatus{Exact: true, Method: "the image of the process, stopped after its exec"}
+	t.seen.expected = status
+	image := procPath(t.root, "exe")
+	if isScript(t.job.path) {
+		status.Exact = false
+		status.Method = "the script's path while its interpreter was stopped after its exec"
+		status.Difference = differs(t.job.path, want)
+		if want.Interpreter != nil && status.Difference == "" {
+			if status.Difference = differs(image, want.Interpreter); status.Difference != "" {
+				status.Difference = "interpreter: " + status.Difference
+			}
+		}
+	} else {
+		status.Difference = differs(image, want)
+	}
+	status.Matched = status.Difference == ""
+	t.seen.notMatched = !status.Matched
+}
+
+// differs names what of the file at path, its links followed, is not as wanted;
+// it is empty when all is.
+func differs(path string, want *Expectation) string {
+	var st unix.Stat_t
+	if err := unix.Stat(path, &st); err != nil {
+		return fmt.Sprintf("the file cannot be examined: %v", err)
+	}
+	return difference(uint64(st.Dev), st.Ino, st.Size, st.Ctim.Nano(), want) //nolint:unconvert // the type differs by processor
+}
+
+// finish fills in what is known when the tree is gone.
+func (t *tracer) finish() {
+	a := &t.account
+	s := &t.seen
+	s.user, s.sys = a.user, a.system
+	s.cpu = CPUFigure{Method: "rusage at the end of each process, its CPU clock where it had children", Scope: "tree"}
+	s.processes, s.counted, s.peak = a.started, true, a.most
+	counters := a.counters
+	counters.Method = "rusage at the end of each process; switches from its tasks' exit stops; blocks of processes without children"
+	s.counters = &counters
+	s.memory = a.figures()
+	s.cpuOver = a.user+a.system > t.job.limits.CPU
+	s.memoryOver = a.peak > t.job.limits.Memory
+}

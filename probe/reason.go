@@ -1,0 +1,15 @@
+package probe
+
+// reason is an error that is a constant text.
+type reason string
+
+func (r reason) Error() string { return string(r) }
+
+const (
+	// errTraceRefused is a host that refuses ptrace.
+	errTraceRefused = reason("this host refuses ptrace")
+	// errSweep is a tree that outlived sweepMost.
+	errSweep = reason("descendants were still found alive after every attempt to kill them")
+	// errSeizedAwake is a child that did not stand still while it was seized.
+	errSeizedAwake = reason("the program was continued from outside while tracing was being set up")
+)

@@ -1,0 +1,389 @@
+package probe
+
+import (
+	"errors"
+	"os"
+	"runtime"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// tracerEngine runs a job under ptrace.
+type tracerEngine struct{}
+
+func (tracerEngine) name() string { return EngineTracer }
+
+// run gives the job a thread of its own. The thread is never the leader of the
+// thread group, because the leader's restrictions would be the host's own in
+// /proc; and it is never unlocked, so that it ends with the goroutine and its
+// restrictions with it.
+func (tracerEngine) run(j *job) (*observed, error) {
+	type answer struct {
+		seen *observed
+		err  error
+	}
+	answers := make(chan answer, 1)
+	go onOtherThread(func() {
+		t := &tracer{job: j, handleFD: -1, tasks: map[int]*task{}, account: account{live: map[int]*process{}}}
+		seen, err := t.run()
+		answers <- answer{seen, err}
+	})
+	a := <-answers
+	return a.seen, a.err
+}
+
+// onOtherThread calls f on a locked thread that is not the leader of the thread
+// group. When the calling goroutine is on the leader, the leader is held, locked
+// and waiting, until another thread has taken f over: merely starting another
+// goroutine may come back to the leader many times.
+func onOtherThread(f func()) {
+	runtime.LockOSThread()
+	if unix.Gettid() != unix.Getpid() {
+		f()
+		return // still locked: the thread ends here
+	}
+	taken := make(chan struct{})
+	go func() {
+		runtime.LockOSThread()
+		close(taken)
+		f()
+	}()
+	<-taken
+	runtime.UnlockOSThread()
+}
+
+// task is one task of the tree, a process's first or a further thread.
+type task struct {
+	state   traceeState
+	process *process
+}
+
+// tracer is one traced run. All of it but account and job.stop is used by the
+// locked thread alone.
+type tracer struct {
+	job  *job
+	root int
+	// handleFD is the pidfd of root; it is opened by fork and closed by run.
+	handleFD int
+	seized   bool
+	tasks    map[int]*task // by task number
+	account  account
+	killing  bool
+	wallAt   time.Time
+	seen     observed
+}
+
+// run starts the program, follows the tree to its end and returns what was seen.
+func (t *tracer) run() (*observed, error) {
+	defer func() {
+		t.job.stop.close()
+		if t.handleFD >= 0 {
+			_ = unix.Close(t.handleFD)
+		}
+	}()
+	t.seen.isolation = tracerEngine{}.properties(t.job)
+	t.seen.limits = tracerLimits(t.job.limits)
+	started, err := t.start()
+	if err != nil || !started {
+		return &t.seen, err
+	}
+	sampler := sample(&t.account, t.job.limits, t.job.stop)
+	err = t.follow()
+	sampler.halt()
+	if err != nil {
+		return nil, err
+	}
+	t.finish()
+	return &t.seen, nil
+}
+
+// start creates the child, stopped after its exec and before its first
+// instruction, and prepares it. It is false when there is nothing to follow: the
+// program could not be started, or was another than expected.
+func (t *tracer) start() (bool, error) {
+	pid, begun, err := t.fork()
+	if err != nil {
+		if t.seen.start = startError(t.job.path, err); t.seen.start.Code == CodeStartOther && errors.Is(err, unix.EPERM) {
+			return false, &Error{Code: CodeObserve, Op: "trace", Path: t.job.path, Err: errTraceRefused}
+		}
+		return false, nil
+	}
+	t.root, t.wallAt = pid, begun
+	status, err := waitOne(pid, nil)
+	if err != nil {
+		return false, t.abandon("wait for the start of", err)
+	}
+	if ev := decode(status, false); ev.kind != eventSignal || ev.signal != unix.SIGTRAP {
+		return false, t.abandon("wait for the start of", reason("the program did not stop after its exec"))
+	}
+	if t.compare(); t.seen.notMatched {
+		t.discard()
+		return false, nil
+	}
+	if err := t.limit(); err != nil {
+		return false, t.abandon("set limits of", err)
+	}
+	if t.handleFD < 0 {
+		return false, t.abandon("trace", reason("this kernel gives no handle to a process (pidfd), which Linux 5.4 has"))
+	}
+	if err := t.attach(); err != nil {
+		return false, t.abandon("trace", err)
+	}
+	t.executed(pid)
+	p := t.account.add(pid)
+	p.living = 1
+	t.tasks[pid] = &task{state: running, process: p}
+	// The tracer waits for tracees; what wakes it is the end of the first one.
+	// The handle names that process and never another, whenever it is used.
+	t.job.stop.onStop(func() { _ = unix.PidfdSendSignal(t.handleFD, unix.SIGKILL, nil, 0) })
+	return true, resume(pid, 0)
+}
+
+// fork starts the child and returns when the start that succeeded was begun.
+func (t *tracer) fork() (pid int, begun time.Time, err error) {
+	attr := &syscall.ProcAttr{
+		Dir: t.job.scratch,
+		Env: t.job.env,
+		// Everything else is close-on-exec, by this package and by Go.
+		Files: []uintptr{t.job.files[0].Fd(), t.job.files[1].Fd(), t.job.files[2].Fd()},
+		// Pdeathsig covers the moment in which the child is not traced.
+		Sys: &syscall.SysProcAttr{Ptrace: true, Setsid: true, Pdeathsig: syscall.SIGKILL, PidFD: &t.handleFD},
+	}
+	return forkRetrying(t.job, attr)
+}
+
+// attach sets the options of tracing, by PTRACE_SEIZE where that is possible. A
+// program that its user may execute and not read cannot be seized; it keeps the
+// tracing that it asked for itself, in which a group stop ends at once.
+func (t *tracer) attach() error {
+	if file, err := os.Open(procPath(t.root, "exe")); err == nil {
+		_ = file.Close()
+		t.seized = true
+		return seize(t.root)
+	}
+	return unix.PtraceSetOptions(t.root, traceOptions)
+}
+
+// limit sets the kernel's own limits of the child, which its children inherit.
+func (t *tracer) limit() error {
+	l := t.job.limits
+	for _, r := range []struct {
+		resource int
+		value    uint64
+	}{
+		{unix.RLIMIT_CPU, l.cpuSeconds()},
+		{unix.RLIMIT_FSIZE, uint64(l.FileSize)},   //nolint:gosec // checked to be positive
+		{unix.RLIMIT_NOFILE, uint64(l.OpenFiles)}, //nolint:gosec // checked to be positive
+		{unix.RLIMIT_CORE, 0},
+	} {
+		if err := setLimit(t.root, r.resource, r.value); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// discard kills a child that has not run and waits for its end.
+func (t *tracer) discard() {
+	_ = unix.Kill(t.root, unix.SIGKILL)
+	for {
+		status, err := waitOne(t.root, nil)
+		if err != nil || decode(status, t.seized).kind == eventEnded {
+			return
+		}
+		_ = resume(t.root, 0)
+	}
+}
+
+// abandon is discard for a run that cannot be observed. A refusal that came
+// because the child was killed in the meantime is the same to the caller.
+func (t *tracer) abandon(op string, err error) error {
+	t.discard()
+	return &Error{Code: CodeObserve, Op: op, Path: t.job.path, Err: err}
+}
+
+// follow handles events until the last task of the tree is gone.
+func (t *tracer) follow() error {
+	var usage unix.Rusage
+	for {
+		tid, status, err := waitAny(&usage)
+		if errors.Is(err, unix.ECHILD) {
+			return nil
+		}
+		if err != nil {
+			return &Error{Code: CodeObserve, Op: "wait for", Path: t.job.path, Err: err}
+		}
+		if !t.killing && t.job.stop.requested() {
+			t.killAll()
+		}
+		if err := t.handle(tid, status, &usage); err != nil {
+			return &Error{Code: CodeObserve, Op: "trace", Path: t.job.path, Err: err}
+		}
+	}
+}
+
+// handle acts on one event.
+func (t *tracer) handle(tid int, status uint32, usage *unix.Rusage) error {
+	ev := decode(status, t.seized)
+	if ev.kind == eventEnded {
+		t.ended(tid, ev, usage)
+		return nil
+	}
+	if ev.kind == eventSignal && !t.seized && isStopSignal(ev.signal) && isGroupStop(tid) {
+		ev.kind = eventGroupStop
+	}
+	k := t.meet(tid)
+	switch ev.kind {
+	case eventFork:
+		if child, err := eventMessage(tid); err == nil {
+			t.born(k, child)
+		}
+	case eventExec:
+		k = t.changedImage(tid, k)
+	case eventExit:
+		t.exiting(tid, k)
+	case eventSignal:
+		t.seen.fileSize = t.seen.fileSize || ev.signal == unix.SIGXFSZ
+	case eventGroupStop, eventTrap, eventOther, eventEnded:
+	}
+	state, do := k.state.next(ev, t.seized)
+	k.state = state
+	if do.verb == verbListen && !t.killing {
+		// EIO: a SIGCONT ended the group stop in the meantime.
+		if err := listen(tid); !errors.Is(err, unix.EIO) {
+			return err
+		}
+	}
+	return resume(tid, do.signal)
+}
+
+// meet returns the task tid, making it known when its first stop comes before
+// its parent's event.
+func (t *tracer) meet(tid int) *task {
+	if k, ok := t.tasks[tid]; ok {
+		return k
+	}
+	k := &task{state: embryo}
+	t.tasks[tid] = k
+	whole := isProcess(tid)
+	if whole {
+		k.process = t.account.add(tid)
+	} else {
+		k.process = t.processOf(tid)
+	}
+	k.process.living++
+	t.admit()
+	if t.killing && whole {
+		_ = unix.Kill(tid, unix.SIGKILL)
+	}
+	return k
+}
+
+// processOf returns the process of a further thread. A thread that is gone
+// already gets an empty one that is in no account.
+func (t *tracer) processOf(tid int) *process {
+	var buf [4096]byte
+	text, _ := procFile(&buf, procPath(tid, "status"))
+	if pid, ok := field(text, "Tgid"); ok {
+		if k, ok := t.tasks[int(pid)]; ok && k.process != nil {
+			return k.process
+		}
+	}
+	return &process{}
+}
+
+// born notes that parent made the task child.
+func (t *tracer) born(parent *task, child int) {
+	if k := t.meet(child); k.process != parent.process {
+		parent.process.forked = true
+	}
+}
+
+// admit ends the run when there are more processes or threads than allowed. The
+// one that is too many has not run yet: it is in its first stop, or not there.
+func (t *tracer) admit() {
+	l := t.job.limits
+	t.account.mu.Lock()
+	alive := len(t.account.live)
+	t.account.mu.Unlock()
+	if alive <= l.Processes && len(t.tasks) <= l.threads() {
+		return
+	}
+	t.job.stop.stop(facts{processes: true})
+	if !t.killing {
+		t.killAll()
+	}
+}
+
+// killAll sends SIGKILL to every process that is known. Each that is not known
+// yet is killed when it is met: no task runs before it was met, as its first
+// stop is reported here, so that nothing is created in time to escape.
+func (t *tracer) killAll() {
+	t.killing = true
+	for tid, k := range t.tasks {
+		if tid == k.process.pid {
+			_ = unix.Kill(tid, unix.SIGKILL)
+		}
+	}
+}
+
+// changedImage handles an exec. All other threads of the process are gone or
+// going; the one that called has become the process's first task, whatever it
+// was before.
+func (t *tracer) changedImage(tid int, k *task) *task {
+	if former, err := eventMessage(tid); err == nil && former != tid {
+		delete(t.tasks, former)
+		k = &task{state: running, process: k.process}
+		t.tasks[tid] = k
+	}
+	k.process.living = 1
+	t.executed(tid)
+	return k
+}
+
+// exiting reads what a task leaves, while its memory is there.
+func (t *tracer) exiting(tid int, k *task) {
+	if k.state != exiting {
+		k.process.living--
+	}
+	t.account.atExit(k.process, tid)
+}
+
+// ended removes a task. When it was the program itself, every process that is
+// still there is left over, and is killed.
+func (t *tracer) ended(tid int, ev event, usage *unix.Rusage) {
+	k, ok := t.tasks[tid]
+	if !ok {
+		return
+	}
+	delete(t.tasks, tid)
+	if k.state != exiting {
+		k.process.living--
+	}
+	if tid != k.process.pid {
+		return
+	}
+	// The end of a process's first task is reported after all its other tasks'.
+	t.account.remove(k.process, usage)
+	if tid != t.root {
+		return
+	}
+	t.seen.wall = time.Since(t.wallAt)
+	t.seen.exitCode, t.seen.signal = ev.code, int(ev.signal)
+	t.job.stop.close()
+	if !t.killing {
+		t.leftovers()
+		t.killAll()
+	}
+}
+
+// leftovers lists the processes that are alive although the program ended.
+func (t *tracer) leftovers() {
+	for tid, k := range t.tasks {
+		if tid == k.process.pid && !k.process.ending {
+			t.seen.leftover = append(t.seen.leftover, Leftover{PID: tid, Name: processName(tid)})
+		}
+	}
+}
