@@ -26,7 +26,7 @@ func licenseFiles(rec *Record, distInfo string, md Metadata) []string {
 	declared := make(map[string]bool)
 	for _, f := range md.LicenseFiles {
 		f, why := recordPath(f)
-		if why != "" {
+		if why != "" || !licensePath(f) {
 			continue
 		}
 		for _, p := range []string{
