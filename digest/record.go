@@ -230,9 +230,10 @@ func recordPath(p string) (norm, why string) {
 }
 
 // recordSize reads what Python's int() reads of ASCII, but for negative numbers,
-// and prints it again in decimal.
+// and prints it again in decimal. Of the characters that int() takes for spaces,
+// only these two don't end a line.
 func recordSize(s string) (decimal, why string) {
-	t := strings.TrimPrefix(strings.Trim(s, " \t\n\v\f\r\x1c\x1d\x1e\x1f"), "+")
+	t := strings.TrimPrefix(strings.Trim(s, " \t"), "+")
 	digits := make([]byte, 0, len(t))
 	under := true // an underscore is allowed only between digits
 	for i := range len(t) {

@@ -56,6 +56,7 @@ func TestParseRecord(t *testing.T) {
 		{name: "negative", in: "a,,-1", wantErr: CodeRecordMalformed, line: 1},
 		{name: "float", in: "a,,1.0", wantErr: CodeRecordMalformed, line: 1},
 		{name: "hex size", in: "a,,0x1", wantErr: CodeRecordMalformed, line: 1},
+		{name: "US isn't a space to int", in: "a,,1\x1f", wantErr: CodeRecordMalformed, line: 1},
 		{name: "blank size", in: "a,, ", wantErr: CodeRecordMalformed, line: 1},
 		{name: "underscores", in: "a,,1__0", wantErr: CodeRecordMalformed, line: 1},
 		{name: "last underscore", in: "a,,1_", wantErr: CodeRecordMalformed, line: 1},
@@ -151,7 +152,7 @@ func recordOracle(data []byte) (digest string, ok bool) {
 			}
 		}
 		if f := fields[2]; f != "" {
-			m := regexp.MustCompile(`^[ \t\n\v\f\r\x1c-\x1f]*\+?([0-9]+(?:_[0-9]+)*)[ \t\n\v\f\r\x1c-\x1f]*$`).FindStringSubmatch(f)
+			m := regexp.MustCompile(`^[ \t]*\+?([0-9]+(?:_[0-9]+)*)[ \t]*$`).FindStringSubmatch(f)
 			if m == nil {
 				return "", false
 			}
