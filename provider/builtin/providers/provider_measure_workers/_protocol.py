@@ -238,7 +238,8 @@ def serve(import_worker, arguments):
 
 
 def _error(code, message, path=None):
-    return {"error": {"code": code, "message": message, "path": path}}
+    # The whole request has the empty pointer, which says no more than null.
+    return {"error": {"code": code, "message": message, "path": path or None}}
 
 
 def _answer(import_worker, arguments):

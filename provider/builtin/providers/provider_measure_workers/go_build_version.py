@@ -51,7 +51,7 @@ def solve(executable, problem):
             with open(os.path.join(source, name), "w", encoding="utf-8", newline="") as handle:
                 handle.write(content)
         environment = _environment(folder, target)
-        build = [executable, "build", "-trimpath", "-buildvcs=false", "-o", binary, "."]
+        build = [executable, "build", "-buildmode=exe", "-trimpath", "-buildvcs=false", "-o", binary, "."]
         status, _, _ = _child.run(build, b"", SECONDS, source, environment)
         if status != 0 or not os.path.isfile(binary):
             # The compiler's messages are not passed on: they may hold paths of the host.

@@ -7,7 +7,7 @@ from . import __version__, _protocol, _smith
 CAPABILITY = "matrix.smith_normal_form"
 MAX_SIDE = 16
 MAX_DIGITS = 12
-INTEGER = r"0|-?[1-9][0-9]*"
+INTEGER = r"0|-?[1-9][0-9]{0,11}"
 
 
 def load():
@@ -26,7 +26,7 @@ def main():
 def parse(value, path):
     _protocol.fields(value, path, ("matrix",))
     rows, _ = _protocol.matrix(value["matrix"], path + "/matrix", MAX_SIDE, MAX_SIDE)
-    form = "a whole number in decimal, without a plus sign or leading zeros"
+    form = "a whole number of at most %d digits, without a plus sign or leading zeros" % MAX_DIGITS
     return [
         [
             int(_protocol.string(cell, "%s/matrix/%d/%d" % (path, i, j), 1, MAX_DIGITS + 1, INTEGER, form))
