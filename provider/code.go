@@ -36,32 +36,62 @@ func (r Reason) Error() string { return string(r) }
 
 // Reasons of this package.
 const (
-	ReasonVersionSkew        Reason = "provider.version_skew"
-	ReasonVersionUnknown     Reason = "provider.version_unknown"
-	ReasonDigestPin          Reason = "provider.digest_pin"
-	ReasonExecutableMissing  Reason = "provider.executable_missing"
-	ReasonPythonMissing      Reason = "provider.python_missing"
-	ReasonPythonLayout       Reason = "provider.python_layout"
-	ReasonImportMissing      Reason = "provider.import_missing"
-	ReasonImportShadowed     Reason = "provider.import_shadowed"
-	ReasonEditable           Reason = "provider.editable"
-	ReasonRecordConflict     Reason = "provider.record_conflict"
-	ReasonRecordedMissing    Reason = "provider.recorded_file_missing"
-	ReasonRecordedRefused    Reason = "provider.recorded_path_refused"
-	ReasonFilesDiffer        Reason = "provider.files_differ"
-	ReasonProbeFailed        Reason = "provider.probe_failed"
-	ReasonProbeUnexpected    Reason = "provider.probe_unexpected"
-	ReasonComponent          Reason = "provider.component_unavailable"
-	ReasonComponentUnknown   Reason = "provider.component_unknown"
-	ReasonDigestDiffers      Reason = "provider.digest_differs"
-	ReasonLineEndings        Reason = "provider.line_endings"
-	ReasonRecordInvalid      Reason = "provider.record_invalid"
-	ReasonRecordIncomplete   Reason = "provider.record_incomplete"
-	ReasonNotInstalledHere   Reason = "provider.not_on_this_platform"
-	ReasonAttributeMissing   Reason = "provider.attribute_missing"
-	ReasonImportFailed       Reason = "provider.import_failed"
-	ReasonRecordUnavailable  Reason = "provider.record_unavailable"
-	ReasonIsolationRequired  Reason = "provider.isolation_required"
+	// ReasonVersionSkew: another version is installed than the one that is pinned
+	// or recorded.
+	ReasonVersionSkew Reason = "provider.version_skew"
+	// ReasonVersionUnknown: the health probe passed and told no version.
+	ReasonVersionUnknown Reason = "provider.version_unknown"
+	// ReasonDigestPin: the measured digest is not the one that the manifest pins.
+	ReasonDigestPin Reason = "provider.digest_pin"
+	// ReasonExecutableMissing: the executable is not on PATH, is gone, or is no
+	// executable file.
+	ReasonExecutableMissing Reason = "provider.executable_missing"
+	// ReasonPythonMissing: no interpreter, or one that does not answer.
+	ReasonPythonMissing Reason = "provider.python_missing"
+	// ReasonPythonLayout: the interpreter's environment can't be read.
+	ReasonPythonLayout Reason = "provider.python_layout"
+	// ReasonImportMissing: installed, but its module is not to be found.
+	ReasonImportMissing Reason = "provider.import_missing"
+	// ReasonImportShadowed: an import would load a file of somebody else.
+	ReasonImportShadowed Reason = "provider.import_shadowed"
+	// ReasonEditable: an editable install, or one whose checkout is gone.
+	ReasonEditable Reason = "provider.editable"
+	// ReasonRecordConflict: RECORD has two rows for one file that disagree.
+	ReasonRecordConflict Reason = "provider.record_conflict"
+	// ReasonRecordedMissing: a file that RECORD names is not there.
+	ReasonRecordedMissing Reason = "provider.recorded_file_missing"
+	// ReasonRecordedRefused: RECORD names a path that is absolute, leads out of
+	// the environment or through a link, or is no regular file.
+	ReasonRecordedRefused Reason = "provider.recorded_path_refused"
+	// ReasonFilesDiffer: verify_files found a file that does not verify.
+	ReasonFilesDiffer Reason = "provider.files_differ"
+	// ReasonProbeFailed: a probe could not be run to its end.
+	ReasonProbeFailed Reason = "provider.probe_failed"
+	// ReasonProbeUnexpected: a probe ended by itself with another answer.
+	ReasonProbeUnexpected Reason = "provider.probe_unexpected"
+	// ReasonComponent: a component of a composite is unavailable.
+	ReasonComponent Reason = "provider.component_unavailable"
+	// ReasonComponentUnknown: a composite names a provider that no manifest
+	// declares, or itself, or too many.
+	ReasonComponentUnknown Reason = "provider.component_unknown"
+	// ReasonDigestDiffers: measured again, the identity is another.
+	ReasonDigestDiffers Reason = "provider.digest_differs"
+	// ReasonLineEndings: another identity, by line endings and nothing else.
+	ReasonLineEndings Reason = "provider.line_endings"
+	// ReasonRecordInvalid: the record breaks a rule of the contract.
+	ReasonRecordInvalid Reason = "provider.record_invalid"
+	// ReasonRecordIncomplete: the record lacks what its kind is measured by.
+	ReasonRecordIncomplete Reason = "provider.record_incomplete"
+	// ReasonRecordUnavailable: the record says UNAVAILABLE.
+	ReasonRecordUnavailable Reason = "provider.record_unavailable"
+	// ReasonPathUnrepresentable: a path that JSON in Unicode NFC can't hold, so
+	// that nobody could measure it again.
+	ReasonPathUnrepresentable Reason = "provider.path_unrepresentable"
+	// ReasonAttributeMissing: the module lacks a required attribute.
+	ReasonAttributeMissing Reason = "provider.attribute_missing"
+	// ReasonImportFailed: the module can't be imported.
+	ReasonImportFailed Reason = "provider.import_failed"
+	// ReasonWorkersUnavailable: the built-in workers are not laid out.
 	ReasonWorkersUnavailable Reason = "provider.workers_unavailable"
 )
 

@@ -4,8 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
 	"sort"
 	"strings"
+	"time"
 
 	"github.com/provider-measure/provider-measure/digest"
 	"github.com/provider-measure/provider-measure/probe"
@@ -19,7 +23,7 @@ func (h *Host) interpolationFor(ctx context.Context, m *Manifest, measured Measu
 	if exe := measured.executable(); exe != nil {
 		in.executable = exe.Path
 	}
-	if usesPython(c) {
+	if c.names(varPython) || m.Isolation.names(varPython) {
 		python, err := h.Python(ctx)
 		if err != nil {
 			return in, err
@@ -29,17 +33,26 @@ func (h *Host) interpolationFor(ctx context.Context, m *Manifest, measured Measu
 	return in, nil
 }
 
-func usesPython(c Command) bool {
-	text := strings.Join(c.Argv, "\x00") + "\x00" + strings.Join(c.Path, "\x00")
-	for _, value := range c.Set {
-		text += "\x00" + value
+// names reports whether any string of the command holds an interpolation.
+func (c Command) names(name string) bool {
+	return anyContains(name, c.Argv, c.Path, slices.Collect(maps.Values(c.Set)))
+}
+
+func (iso Isolation) names(name string) bool { return anyContains(name, iso.Read, iso.Write) }
+
+func anyContains(part string, lists ...[]string) bool {
+	for _, list := range lists {
+		if slices.ContainsFunc(list, func(s string) bool { return strings.Contains(s, part) }) {
+			return true
+		}
 	}
-	return strings.Contains(text, varPython)
+	return false
 }
 
 // Spec turns a manifest's command into what [probe.Run] takes. When the program
 // is the measured executable itself, its identity goes along, so that nothing
-// else can run under its name.
+// else can run under its name. A failure that is not ctx's or an [*Error] is that
+// of a command that can't be made on this host.
 func (h *Host) Spec(ctx context.Context, m *Manifest, measured Measured, c Command) (probe.Spec, error) {
 	in, err := h.interpolationFor(ctx, m, measured, c)
 	if err != nil {
@@ -60,20 +73,34 @@ func (h *Host) Spec(ctx context.Context, m *Manifest, measured Measured, c Comma
 	if err != nil {
 		return probe.Spec{}, err
 	}
+	isolation, err := isolationRequest(m.Isolation, in)
+	if err != nil {
+		return probe.Spec{}, err
+	}
 	spec := probe.Spec{
 		Path: argv[0], Args: argv,
 		Env:           probe.Environment{Admit: c.Env, Lookup: h.options.Lookup, Set: set, Path: path},
 		Limits:        probe.Limits{Wall: c.Timeout},
-		Isolation:     isolationRequest(m.Isolation, in),
+		Isolation:     isolation,
 		ScratchParent: h.options.TempDir,
 	}
 	if c.Stdin != "" {
 		spec.Stdin = []byte(c.Stdin)
 	}
-	if exe := measured.executable(); exe != nil && argv[0] == exe.Path {
+	if exe := measured.executable(); exe != nil && leadsTo(argv[0], exe.Path) {
 		spec.Expect = expectation(exe)
 	}
 	return spec, nil
+}
+
+// leadsTo reports whether a program's path is that of the measured file, perhaps
+// by links.
+func leadsTo(program, measured string) bool {
+	if program == measured {
+		return true
+	}
+	real, err := filepath.EvalSymlinks(program)
+	return err == nil && real == measured
 }
 
 // environment prints constants as NAME=value in byte order of names.
@@ -90,26 +117,19 @@ func (in interpolation) environment(set map[string]string) ([]string, error) {
 	return out, nil
 }
 
-func isolationRequest(iso Isolation, in interpolation) probe.IsolationRequest {
-	request := probe.IsolationRequest{Network: probe.NetworkDeny}
+func isolationRequest(iso Isolation, in interpolation) (request probe.IsolationRequest, err error) {
+	request.Network = probe.NetworkDeny
 	if iso.AllowNetwork {
 		request.Network = probe.NetworkAllow
 	}
 	for _, name := range iso.Require {
 		request.Require = append(request.Require, probe.Property(name))
 	}
-	// What can't be interpolated here (${scratch}) is left to the probe.
-	for _, dir := range iso.Read {
-		if text, err := in.apply(dir); err == nil {
-			request.Read = append(request.Read, text)
-		}
+	if request.Read, err = in.applyAll(iso.Read); err != nil {
+		return request, err
 	}
-	for _, dir := range iso.Write {
-		if text, err := in.apply(dir); err == nil {
-			request.Write = append(request.Write, text)
-		}
-	}
-	return request
+	request.Write, err = in.applyAll(iso.Write)
+	return request, err
 }
 
 func expectation(exe *digest.ExecutableResult) *probe.Expectation {
@@ -125,8 +145,15 @@ func expectation(exe *digest.ExecutableResult) *probe.Expectation {
 // it; [CodeIdentityChanged] when the executable is no longer the measured one.
 func (h *Host) RunProbe(ctx context.Context, m *Manifest, measured Measured, p *Probe, failure Code) (*probe.Result, error) {
 	spec, err := h.Spec(ctx, m, measured, p.Command)
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
 	if err != nil {
-		return nil, h.named(m, AsError(err, failure))
+		e := AsError(err, failure)
+		if e.Reason == nil {
+			e.Reason = ReasonProbeFailed
+		}
+		return nil, named(m, e)
 	}
 	result, err := h.options.Run(ctx, spec)
 	if err != nil {
@@ -138,16 +165,18 @@ func (h *Host) RunProbe(ctx context.Context, m *Manifest, measured Measured, p *
 	if result.Outcome == probe.Cancelled && ctx.Err() != nil {
 		return result, ctx.Err()
 	}
-	return result, h.judgeProbe(m, p, spec, result, failure)
+	return result, judgeProbe(m, p, spec, result, failure)
 }
 
-func (h *Host) named(m *Manifest, e *Error) *Error {
+// named gives a failure the provider's name, on a copy.
+func named(m *Manifest, e *Error) *Error {
 	named := *e
 	named.Provider = m.ID
 	return &named
 }
 
-func (h *Host) judgeProbe(m *Manifest, p *Probe, spec probe.Spec, result *probe.Result, failure Code) error {
+// judgeProbe compares a run with what was expected of it.
+func judgeProbe(m *Manifest, p *Probe, spec probe.Spec, result *probe.Result, failure Code) error {
 	e := &Error{Code: failure, Provider: m.ID, Path: spec.Path}
 	switch result.Outcome {
 	case probe.Exited:
@@ -158,6 +187,11 @@ func (h *Host) judgeProbe(m *Manifest, p *Probe, spec probe.Spec, result *probe.
 		e.Reason, e.Message = ReasonProbeUnexpected, wrong
 	case probe.IdentityChanged:
 		e.Code, e.Reason, e.Message = CodeIdentityChanged, ReasonDigestDiffers, spec.Path+" is no longer the file that was measured; it was not run"
+	case probe.StartFailed:
+		e.Reason, e.Message = ReasonProbeFailed, describe(result)
+		if result.StartError != nil {
+			e.Reason, e.Err = result.StartError.Code, result.StartError
+		}
 	default:
 		e.Reason, e.Message = ReasonProbeFailed, describe(result)
 	}
@@ -173,6 +207,8 @@ func describe(r *probe.Result) string {
 	switch r.Outcome {
 	case probe.Exited:
 		text = fmt.Sprintf("exit code %d", *r.ExitCode)
+	case probe.TimedOut:
+		text = fmt.Sprintf("TIMED_OUT after %v", r.Wall.Round(100*time.Millisecond))
 	case probe.Signaled:
 		text = "ended by " + r.Signal
 	case probe.StartFailed:

@@ -1,6 +1,7 @@
 package provider
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 )
@@ -19,6 +20,23 @@ func compositeTierAndLicense(components []Identification) (Tier, string) {
 	}
 	slices.Sort(licences)
 	return tier, strings.Join(slices.Compact(licences), " AND ")
+}
+
+// compositeWarnings says where a composite's manifest declares something else
+// than what its components come to. The computed values are the ones recorded:
+// they follow from what was measured.
+func compositeWarnings(m *Manifest, r *Record) []string {
+	var out []string
+	if m.InstallTier != r.InstallTier {
+		out = append(out, fmt.Sprintf("the manifest declares install_tier %s, the components come to %s, which is recorded", m.InstallTier, r.InstallTier))
+	}
+	if m.LicenseID != r.LicenseID {
+		out = append(out, fmt.Sprintf("the manifest declares license_id %q, the components come to %q, which is recorded", m.LicenseID, r.LicenseID))
+	}
+	if strings.Contains(r.LicenseID, " OR ") && strings.Contains(r.LicenseID, " AND ") {
+		out = append(out, fmt.Sprintf("license_id %q joins a choice with AND, which binds closer than OR: read the components' own", r.LicenseID))
+	}
+	return out
 }
 
 func sortedKeys(set map[string]bool) []string {

@@ -52,12 +52,32 @@ func (h *Host) findDistribution(ctx context.Context, name string) (*digest.Distr
 	if err == nil {
 		return d, nil
 	}
-	hint := fmt.Sprintf("install it again into the environment of %s: `%s -m pip install --force-reinstall %s`", python.Executable, python.Executable, name)
-	e := digestError(err, CodeUnavailable, hint)
-	if errors.Is(err, digest.CodeNotInstalled) {
-		e.Hint = fmt.Sprintf("install it into the environment of %s, or choose another one with --python", python.Executable)
-	}
+	e := digestError(err, CodeUnavailable, "")
+	e.Hint = mendingHint(err, python.Executable, name)
 	return nil, e
+}
+
+// mendingHint says what would mend a distribution. pip refuses to replace one
+// whose RECORD it can't read, so that --force-reinstall is no help there.
+func mendingHint(err error, python, name string) string {
+	code := digest.Code("")
+	var de *digest.Error
+	if errors.As(err, &de) {
+		code = de.Code
+	}
+	switch code {
+	case digest.CodeNotInstalled:
+		return fmt.Sprintf("install it into the environment of %s, or choose another one with --python", python)
+	case digest.CodeAmbiguous:
+		return "remove the folder of the version that is not wanted, then install the other one again"
+	case digest.CodeLeftover, digest.CodeNoMetadata:
+		return fmt.Sprintf("remove the remains, then `%s -m pip install %s`", python, name)
+	case digest.CodeLegacy:
+		return fmt.Sprintf("uninstall it, then install a wheel: `%s -m pip install %s`", python, name)
+	case digest.CodePermission, digest.CodeIO, digest.CodeDescriptorLimit, digest.CodeChanged, digest.CodeCancelled:
+		return ""
+	}
+	return fmt.Sprintf("install it again into the environment of %s: `%s -m pip install --ignore-installed --no-deps %s`", python, python, name)
 }
 
 func (h *Host) measureDistribution(ctx context.Context, m *Manifest, id *Identification) (string, godigest.Digest, map[string]any, *Error) {

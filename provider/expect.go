@@ -102,10 +102,9 @@ func excerpt(b []byte) string {
 	if len(b) == 0 {
 		return "empty"
 	}
-	text := strings.ToValidUTF8(string(b[:min(len(b), 4*most)]), "\ufffd")
-	runes := []rune(text)
-	if len(runes) <= most && len(b) <= 4*most {
-		return fmt.Sprintf("%+q", text)
+	runes := []rune(strings.ToValidUTF8(string(b[:min(len(b), 5*most)]), "\ufffd"))
+	if len(runes) <= most && len(b) <= 5*most {
+		return fmt.Sprintf("%+q", string(runes))
 	}
 	return fmt.Sprintf("%+q…", string(runes[:min(len(runes), most)]))
 }

@@ -30,13 +30,16 @@ type Host struct {
 	workerDir string // folder that holds the built-in worker package, "" when not laid out
 	platform  string
 
-	pythonOnce sync.Once
-	python     *Python
-	pythonErr  error
+	mu     sync.Mutex
+	search *pythonSearch // the one search for the interpreter, nil before it
 }
 
-// NewHost returns a Host that knows the manifests of set, which composites need.
+// NewHost returns a Host that knows the manifests of set, which composites need;
+// nil is none.
 func NewHost(set *Set, options HostOptions) *Host {
+	if set == nil {
+		set = &Set{}
+	}
 	if options.Lookup == nil {
 		options.Lookup = func(string) (string, bool) { return "", false }
 	}
@@ -60,16 +63,67 @@ func (h *Host) Set() *Set { return h.set }
 func (h *Host) Platform() string { return h.platform }
 
 // Python returns the interpreter that ${python} stands for. The error is
-// [CodeUnavailable] with [ReasonPythonMissing] or [ReasonPythonLayout]. A
-// cancelled search is not kept.
+// [CodeUnavailable] with [ReasonPythonMissing] or [ReasonPythonLayout], and kept
+// like an answer; or it is that of ctx, and then the search goes on for as long
+// as another caller waits for it.
 func (h *Host) Python(ctx context.Context) (*Python, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	h.pythonOnce.Do(func() {
+	s := h.joinSearch(ctx)
+	select {
+	case <-s.done:
+		return s.python.clone(), s.err
+	case <-ctx.Done():
+		h.leaveSearch(s)
+		return nil, ctx.Err()
+	}
+}
+
+// pythonSearch is one search, shared by those who wait for it.
+type pythonSearch struct {
+	done    chan struct{}
+	cancel  context.CancelFunc
+	waiting int // guarded by Host.mu
+	python  *Python
+	err     error
+}
+
+func (h *Host) joinSearch(ctx context.Context) *pythonSearch {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.search == nil {
 		// The answer outlives this caller, so its cancellation must not become
-		// everybody's; the search bounds itself.
-		h.python, h.pythonErr = pythonFinder{lookup: h.options.Lookup, flag: h.options.Python, run: h.options.Run}.find(context.WithoutCancel(ctx))
-	})
-	return h.python, h.pythonErr
+		// everybody's.
+		ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+		s := &pythonSearch{done: make(chan struct{}), cancel: cancel}
+		f := pythonFinder{lookup: h.options.Lookup, flag: h.options.Python, run: h.options.Run, scratch: h.options.TempDir}
+		go func() {
+			defer close(s.done)
+			s.python, s.err = f.find(ctx)
+		}()
+		h.search = s
+	}
+	h.search.waiting++
+	return h.search
+}
+
+// leaveSearch stops a search that nobody waits for, and forgets it.
+func (h *Host) leaveSearch(s *pythonSearch) {
+	h.mu.Lock()
+	s.waiting--
+	last := s.waiting == 0
+	select {
+	case <-s.done:
+		last = false
+	default:
+	}
+	if last {
+		h.search = nil
+	}
+	h.mu.Unlock()
+	if last {
+		s.cancel()
+		<-s.done
+	}
 }

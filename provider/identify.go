@@ -4,11 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 	godigest "github.com/opencontainers/go-digest"
+	"golang.org/x/text/unicode/norm"
 
 	"github.com/provider-measure/provider-measure/digest"
 	"github.com/provider-measure/provider-measure/probe"
@@ -70,22 +75,32 @@ func (h *Host) Identify(ctx context.Context, m *Manifest) (Identification, error
 		}
 	}
 	if failure == nil && version != m.Version {
-		failure = versionSkew(m, version)
+		failure = skewOf(m, version, id.Measured)
+	}
+	if failure != nil {
+		return h.refused(id, failure)
 	}
 	record := h.record(m)
-	if failure != nil {
-		failure = h.named(m, failure)
-		text := failure.Message
-		if text == "" {
-			text = failure.Error()
-		}
-		record = unavailable(record, text)
-		id.Failure = failure
-	} else {
-		h.available(&record, m, &id, version, kindDigest, config)
+	if err := available(&record, m, &id, version, kindDigest, config); err != nil {
+		return h.refused(id, err)
+	}
+	runtime, err := NewRuntime(record)
+	if err != nil {
+		return h.refused(id, AsError(err, CodeMalformedRuntime))
+	}
+	id.Runtime = runtime
+	return id, nil
+}
+
+// refused makes the UNAVAILABLE record.
+func (h *Host) refused(id Identification, failure *Error) (Identification, error) {
+	id.Failure = named(id.Manifest, failure)
+	text := id.Failure.Message
+	if text == "" {
+		text = id.Failure.Error()
 	}
 	var err error
-	id.Runtime, err = NewRuntime(record)
+	id.Runtime, err = NewRuntime(unavailable(h.record(id.Manifest), text))
 	return id, err
 }
 
@@ -95,6 +110,15 @@ func versionSkew(m *Manifest, measured string) *Error {
 		Message: fmt.Sprintf("version %s is installed, the manifest pins %s", measured, m.Version),
 		Hint:    fmt.Sprintf("install version %s, or change the manifest after review", m.Version),
 	}
+}
+
+// skewOf is versionSkew with the file that told the version.
+func skewOf(m *Manifest, told string, measured Measured) *Error {
+	e := versionSkew(m, told)
+	if measured.Executable != nil {
+		e.Path = measured.Executable.Path
+	}
+	return e
 }
 
 // record is what the manifest alone determines.
@@ -112,13 +136,23 @@ func unavailable(r Record, diagnostic string) Record {
 	return r
 }
 
-func (h *Host) available(r *Record, m *Manifest, id *Identification, version string, d godigest.Digest, config map[string]any) {
+// available fills in what was measured.
+func available(r *Record, m *Manifest, id *Identification, version string, d godigest.Digest, config map[string]any) *Error {
 	kind := m.Identity.Kind
 	r.Availability, r.Version, r.Digest, r.DigestKind = Available, &version, &d, &kind
 	r.Features = m.Features
-	if data, err := json.Marshal(config); err == nil {
-		r.Configuration = data
+	if path, ok := unrepresentable(config); ok {
+		return &Error{
+			Code: CodeIdentityIncomplete, Reason: ReasonPathUnrepresentable, Path: path,
+			Message: fmt.Sprintf("path %+q is not Unicode text in form NFC, so no record can hold it and nobody could measure it again", path),
+			Hint:    "install it under a plain name",
+		}
 	}
+	data, err := json.Marshal(config)
+	if err != nil {
+		return AsError(err, CodeMalformedRuntime)
+	}
+	r.Configuration = data
 	if kind == digest.PythonRecord {
 		name := m.Identity.ImportName
 		r.ImportName, r.RequiredAttribs = &name, m.Identity.RequiredAttributes
@@ -126,7 +160,24 @@ func (h *Host) available(r *Record, m *Manifest, id *Identification, version str
 	}
 	if kind == digest.CompositeKind {
 		r.InstallTier, r.LicenseID = compositeTierAndLicense(id.Measured.Components)
+		id.Warnings = append(id.Warnings, compositeWarnings(m, r)...)
 	}
+	return nil
+}
+
+// unrepresentable finds a string that would not survive canonical JSON.
+func unrepresentable(config map[string]any) (string, bool) {
+	bad := func(s string) bool { return !utf8.ValidString(s) || !norm.NFC.IsNormalString(s) }
+	for _, key := range slices.Sorted(maps.Keys(config)) {
+		list, _ := config[key].([]string)
+		if s, ok := config[key].(string); ok {
+			list = []string{s}
+		}
+		if i := slices.IndexFunc(list, bad); i >= 0 {
+			return list[i], true
+		}
+	}
+	return "", false
 }
 
 // measure computes the identity and what goes into configuration. Version is ""
@@ -169,9 +220,9 @@ func (h *Host) measureExecutable(ctx context.Context, m *Manifest, id *Identific
 
 func (h *Host) measureTree(ctx context.Context, m *Manifest, id *Identification) (string, godigest.Digest, map[string]any, *Error) {
 	if m.Identity.Root != "" {
-		root := m.Identity.Root
-		if !strings.HasPrefix(root, "/") {
-			root = m.Dir + "/" + root
+		root, failure := below(m, m.Identity.Root)
+		if failure != nil {
+			return "", "", nil, failure
 		}
 		tree, err := digest.Tree(ctx, root, digest.TreeOptions{Exclude: m.Identity.Exclude, CollectFiles: true})
 		if err != nil {
@@ -204,28 +255,42 @@ func (h *Host) measureTree(ctx context.Context, m *Manifest, id *Identification)
 }
 
 // entrypointPath is where an entrypoint's package is looked for. What the
-// manifest, or the folder of an operator's manifest, adds to the interpreter's
-// own path is declared: it goes into configuration, or nobody could measure
+// manifest, the folder of an operator's manifest, or an editable install adds to
+// the interpreter's own path is declared: it goes into configuration, or nobody could measure
 // again without the manifest.
 func (h *Host) entrypointPath(ctx context.Context, m *Manifest) (search, declared []string, failure *Error) {
 	for _, dir := range m.Identity.SearchPath {
-		if !strings.HasPrefix(dir, "/") {
-			dir = m.Dir + "/" + dir
+		dir, failure := below(m, dir)
+		if failure != nil {
+			return nil, nil, failure
 		}
-		declared = append(declared, strings.TrimSuffix(dir, "/."))
+		declared = append(declared, dir)
 	}
-	if len(declared) == 0 && m.Origin == Operator {
+	if len(declared) == 0 && m.Origin == Operator && m.Dir != "" {
 		declared = []string{m.Dir}
 	}
-	search = append(search, declared...)
 	if m.Identity.Distribution != "" {
 		dirs, failure := h.editableDirs(ctx, m)
 		if failure != nil {
 			return nil, nil, failure
 		}
-		search = append(search, dirs...)
+		declared = append(declared, dirs...)
 	}
-	return append(search, h.commonModulePath(ctx)...), declared, nil
+	return append(slices.Clone(declared), h.commonModulePath(ctx)...), declared, nil
+}
+
+// below makes a path of the manifest absolute.
+func below(m *Manifest, path string) (string, *Error) {
+	if filepath.IsAbs(path) {
+		return filepath.Clean(path), nil
+	}
+	if m.Dir == "" {
+		return "", &Error{
+			Code: CodeUnavailable, Reason: ReasonWorkersUnavailable, Path: path,
+			Message: fmt.Sprintf("%s is relative to the manifest's folder, and the manifest was only read, not laid out", path),
+		}
+	}
+	return filepath.Join(m.Dir, path), nil
 }
 
 // commonModulePath is where every entrypoint is looked for after its own path:
@@ -258,7 +323,14 @@ func (h *Host) editableDirs(ctx context.Context, m *Manifest) ([]string, *Error)
 			Hint:    "restore the checkout, or install the distribution again",
 		}
 	}
-	return append(append([]string(nil), d.Editable.ImportDirs...), d.Editable.Checkout), nil
+	dirs := slices.Clone(d.Editable.ImportDirs)
+	if d.Editable.Checkout != "" {
+		dirs = append(dirs, d.Editable.Checkout)
+	}
+	for i, dir := range dirs {
+		dirs[i] = filepath.Clean(dir)
+	}
+	return dirs, nil
 }
 
 func (h *Host) measureComposite(ctx context.Context, m *Manifest, id *Identification) (string, godigest.Digest, map[string]any, *Error) {
@@ -330,6 +402,9 @@ func checkPin(ctx context.Context, m *Manifest, platform string, d godigest.Dige
 	if measured.Executable != nil {
 		e.Path = measured.Executable.Path
 	}
+	if measured.Distribution != nil {
+		e.Path = measured.Distribution.MetadataDir
+	}
 	if measured.Tree != nil && m.Identity.Root != "" {
 		e.Path = measured.Tree.Root
 		noteLineEndings(ctx, e, godigest.Digest(pin), measured.Tree.Root, digest.TreeOptions{Exclude: m.Identity.Exclude})
@@ -352,7 +427,7 @@ func (h *Host) health(ctx context.Context, m *Manifest, id *Identification, vers
 			// Another version than the pinned one often answers in another form,
 			// and then the version is the news.
 			if told := p.Expect.version(result.Stdout, result.Stderr); told != "" && told != m.Version {
-				return "", versionSkew(m, told)
+				return "", skewOf(m, told, id.Measured)
 			}
 		}
 		failed := *e

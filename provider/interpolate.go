@@ -39,7 +39,10 @@ func checkInterpolations(s string) error {
 // interpolation replaces what a manifest may name by what this host has.
 type interpolation struct{ python, manifestDir, executable string }
 
+// apply replaces in one pass, so that a folder whose own name looks like an
+// interpolation stays what it is.
 func (in interpolation) apply(s string) (string, error) {
+	var pairs []string
 	for _, v := range []struct{ name, value, what string }{
 		{varPython, in.python, "a Python interpreter"},
 		{varManifestDir, in.manifestDir, "the manifest's folder"},
@@ -51,9 +54,12 @@ func (in interpolation) apply(s string) (string, error) {
 		if v.value == "" {
 			return "", fmt.Errorf("%s needs %s, and there is none", v.name, v.what)
 		}
-		s = strings.ReplaceAll(s, v.name, v.value)
+		if strings.Contains(v.value, varScratch) {
+			return "", fmt.Errorf("%s is %q, which would be taken for %s", v.name, v.value, varScratch)
+		}
+		pairs = append(pairs, v.name, v.value)
 	}
-	return s, nil
+	return strings.NewReplacer(pairs...).Replace(s), nil
 }
 
 func (in interpolation) applyAll(list []string) ([]string, error) {

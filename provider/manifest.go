@@ -32,6 +32,8 @@ type Manifest struct {
 	Dir    string // folder of the manifest: ${manifest_dir}; "" while it is embedded and not laid out
 	Source string // what to call the manifest's file in messages
 	Origin Origin
+
+	schemaFiles []string // as named, below Dir
 }
 
 // Origin says who promised a manifest's provider.

@@ -40,14 +40,17 @@ func (p *manifestParser) capability(key string, t capabilityTable) Capability {
 	if p.require(key+".id", t.ID) && !ValidCapabilityID(t.ID) {
 		p.refuse(ReasonManifestInvalid, key+".id", "%q does not match %s with 3 to 128 characters", t.ID, capabilityPattern)
 	}
-	p.invalid(key+".version", checkLength("version", t.Version, 1, 64))
-	p.invalid(key+".title", checkLength("title", t.Title, 1, 128))
-	p.invalid(key+".description", checkLength("description", t.Description, 1, 512))
+	p.requireText(key+".version", t.Version, 64)
+	p.requireText(key+".title", t.Title, 128)
+	p.requireText(key+".description", t.Description, 512)
 	p.invalid(key+".tags", checkUnique("tags", t.Tags, 64, func(s string) error { return checkLength("tag", s, 1, 64) }))
 	c.Modes = p.modes(key+".modes", t.Modes)
 	p.inputKinds(key, &c)
 	c.InputSchema = p.schema(key+".input_schema", t.InputSchema)
 	c.OutputSchema = p.schema(key+".output_schema", t.OutputSchema)
+	if len(t.Examples) > 64 {
+		p.refuse(ReasonManifestRange, key+".examples", "has %d entries, at most 64", len(t.Examples))
+	}
 	seen := map[string]bool{}
 	for i, e := range t.Examples {
 		exampleKey := fmt.Sprintf("%s.examples.%d", key, i)
@@ -127,6 +130,7 @@ func (p *manifestParser) schema(key, name string) jsontext.Value {
 	if !strings.HasPrefix(string(canonical), "{") {
 		p.refuse(ReasonManifestSchema, key, "%s is not a JSON object", path.Base(name))
 	}
+	p.schemaFiles = append(p.schemaFiles, name)
 	return canonical
 }
 
@@ -138,13 +142,16 @@ func (p *manifestParser) example(key string, t exampleTable, modes []Mode) Examp
 	if p.require(key+".name", t.Name) && (!matches(namePattern, t.Name) || len(t.Name) > 64) {
 		p.refuse(ReasonManifestInvalid, key+".name", "%q does not match %s with at most 64 characters", t.Name, namePattern)
 	}
-	p.invalid(key+".description", checkLength("description", t.Description, 1, 256))
+	p.requireText(key+".description", t.Description, 256)
 	if !slices.Contains(modes, e.Mode) {
 		p.refuse(ReasonManifestInvalid, key+".mode", "%q is not a mode of the capability", t.Mode)
 	}
 	if t.Input == nil {
 		p.refuse(ReasonManifestMissing, key+".input", "is required")
 		return e
+	}
+	if _, ok := t.Input.(map[string]any); !ok {
+		p.refuse(ReasonManifestInvalid, key+".input", "is not a table")
 	}
 	canonical, err := canonjson.Marshal(tomlValue(t.Input))
 	p.invalid(key+".input", err)

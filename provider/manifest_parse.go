@@ -4,10 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
-	"github.com/provider-measure/provider-measure/digest"
 	"github.com/provider-measure/provider-measure/internal/stricttoml"
 )
 
@@ -26,6 +27,8 @@ const (
 	// maxArgv and maxArg bound a command; the kernel allows 128 KiB an argument.
 	maxArgv = 256
 	maxArg  = 32 << 10
+	// maxPath is the kernel's limit.
+	maxPath = 4096
 	// maxStdin bounds a request written in a manifest.
 	maxStdin = 256 << 10
 
@@ -34,7 +37,12 @@ const (
 )
 
 // ParseManifest reads one manifest strictly. Every failure is a
-// [*ManifestError] with the line and column of what is wrong.
+// [*ManifestError] with the line and column of what is wrong, or of the table
+// that lacks a key.
+//
+// A COMPOSITE's version is [CompositeVersion] and nothing else. Its install_tier
+// and license_id must be valid, but the ones recorded are those that its
+// components come to; [Host.Identify] warns when they differ.
 func ParseManifest(data []byte, source ManifestSource) (*Manifest, error) {
 	var file manifestFile
 	positions, err := stricttoml.Decode(data, &file)
@@ -64,7 +72,9 @@ type manifestParser struct {
 	source    ManifestSource
 	positions stricttoml.Positions
 	file      *manifestFile
-	err       error
+	err       *ManifestError
+
+	schemaFiles []string
 }
 
 // refuse records that the value at key is wrong.
@@ -93,8 +103,18 @@ func (p *manifestParser) require(key, value string) bool {
 	return value != ""
 }
 
+// requireText checks a text of 1 to most characters.
+func (p *manifestParser) requireText(key, value string, most int) {
+	if p.require(key, value) {
+		p.invalid(key, checkLength("it", value, 1, most))
+	}
+}
+
 func (p *manifestParser) manifest() *Manifest {
 	f := p.file
+	if _, ok := p.positions["manifest_version"]; !ok {
+		p.refuse(ReasonManifestMissing, "manifest_version", "is required")
+	}
 	if f.ManifestVersion != manifestVersion {
 		p.refuse(ReasonManifestVersion, "manifest_version", "is %d, this program reads %d", f.ManifestVersion, manifestVersion)
 	}
@@ -107,6 +127,7 @@ func (p *manifestParser) manifest() *Manifest {
 	m.Isolation = p.isolation()
 	m.Requirements = p.requirements()
 	m.Capabilities = p.capabilities()
+	m.schemaFiles = p.schemaFiles
 	p.across(m)
 	return m
 }
@@ -118,8 +139,8 @@ func (p *manifestParser) provider(m *Manifest) {
 	if p.require("provider.id", t.ID) && !ValidProviderID(t.ID) {
 		p.refuse(ReasonManifestInvalid, "provider.id", "%q does not match %s with 3 to 128 characters", t.ID, providerPattern)
 	}
-	p.invalid("provider.title", checkLength("title", t.Title, 1, 128))
-	p.invalid("provider.version", checkLength("version", t.Version, 1, 128))
+	p.requireText("provider.title", t.Title, 128)
+	p.requireText("provider.version", t.Version, 128)
 	if p.require("provider.install_tier", t.InstallTier) && !m.InstallTier.valid() {
 		p.refuse(ReasonManifestInvalid, "provider.install_tier", "%q is not T0, T1, T2 or T3", t.InstallTier)
 	}
@@ -127,7 +148,9 @@ func (p *manifestParser) provider(m *Manifest) {
 		p.invalid("provider.license_id", checkLicense(t.LicenseID))
 	}
 	p.invalid("provider.features", checkUnique("features", t.Features, 64, func(s string) error { return checkLength("feature", s, 1, 128) }))
-	p.invalid("provider.homepage", checkLength("homepage", t.Homepage, 0, 256))
+	if t.Homepage != "" && !matches(`^https?://[!-~]{1,248}$`, t.Homepage) {
+		p.refuse(ReasonManifestInvalid, "provider.homepage", "%q is not an http or https address of at most 256 characters", t.Homepage)
+	}
 }
 
 // command checks what [runtime] and a probe share.
@@ -137,26 +160,43 @@ func (p *manifestParser) command(key string, t commandTable) Command {
 		Timeout: p.timeout(key+".timeout_secs", t.TimeoutSecs, defaultProbeTimeout),
 	}
 	p.argv(key+".argv", c.Argv)
-	p.invalid(key+".env", checkUnique("env", t.Env, 64, func(s string) error {
-		if !matches(envNamePattern, s) {
-			return fmt.Errorf("%q is not the name of an environment variable", s)
-		}
-		return nil
-	}))
-	for name, value := range t.Set {
+	p.envNames(key+".env", t.Env)
+	if len(t.Set) > 64 {
+		p.refuse(ReasonManifestRange, key+".set", "has %d variables, at most 64", len(t.Set))
+	}
+	for _, name := range slices.Sorted(maps.Keys(t.Set)) {
+		value := t.Set[name]
 		if !matches(envNamePattern, name) {
 			p.refuse(ReasonManifestInvalid, key+".set."+name, "is not the name of an environment variable")
 		}
 		p.text(key+".set."+name, value, maxArg)
 		c.Set[name] = value
 	}
-	for _, dir := range t.Path {
-		p.text(key+".path", dir, 4096)
+	p.folders(key+".path", t.Path)
+	return c
+}
+
+func (p *manifestParser) envNames(key string, names []string) {
+	p.invalid(key, checkUnique("env", names, 64, func(s string) error {
+		if !matches(envNamePattern, s) {
+			return fmt.Errorf("%q is not the name of an environment variable", s)
+		}
+		return nil
+	}))
+}
+
+// folders checks a list of absolute folders, or of what becomes one.
+func (p *manifestParser) folders(key string, dirs []string) {
+	if len(dirs) > 64 {
+		p.refuse(ReasonManifestRange, key, "has %d entries, at most 64", len(dirs))
+	}
+	for i, dir := range dirs {
+		key := fmt.Sprintf("%s.%d", key, i)
+		p.text(key, dir, maxPath)
 		if !strings.HasPrefix(dir, "/") && !strings.HasPrefix(dir, "${") {
-			p.refuse(ReasonManifestInvalid, key+".path", "%q is not an absolute folder", dir)
+			p.refuse(ReasonManifestInvalid, key, "%q is not an absolute folder", dir)
 		}
 	}
-	return c
 }
 
 func (p *manifestParser) argv(key string, argv []string) {
@@ -191,100 +231,4 @@ func (p *manifestParser) timeout(key string, secs *int64, otherwise time.Duratio
 		p.refuse(ReasonManifestRange, key, "is %d, allowed are 1 to %d seconds", *secs, maxTimeoutSecs)
 	}
 	return time.Duration(*secs) * time.Second
-}
-
-func (p *manifestParser) identity() Identity {
-	t := p.file.Identity
-	id := Identity{
-		Kind: digest.Kind(t.Kind), Executable: t.Executable, Entrypoint: t.Entrypoint, Root: t.Root,
-		SearchPath: list(t.SearchPath), Exclude: list(t.Exclude), Distribution: t.Distribution, ImportName: t.ImportName,
-		RequiredAttributes: list(t.RequiredAttributes), VerifyFiles: t.VerifyFiles, Components: list(t.Components),
-		Pins: map[string]string{},
-	}
-	for platform, pin := range t.Digest {
-		if !matches(digestPattern, pin) {
-			p.refuse(ReasonManifestInvalid, "identity.digest."+platform, "%q is not sha256: and 64 lower-case hex digits%s", pin, caseHint(pin))
-		}
-		id.Pins[platform] = pin
-	}
-	p.identityKeys(t)
-	switch id.Kind {
-	case digest.ExecutableKind:
-		if p.require("identity.executable", t.Executable) && strings.Contains(t.Executable, "/") && !strings.HasPrefix(t.Executable, "/") {
-			p.refuse(ReasonManifestInvalid, "identity.executable", "%q is neither a plain name nor an absolute path", t.Executable)
-		}
-	case digest.SourceTree:
-		if (t.Entrypoint == "") == (t.Root == "") {
-			p.refuse(ReasonManifestInvalid, "identity.entrypoint", "exactly one of entrypoint and root is needed")
-		}
-	case digest.PythonRecord:
-		p.distribution(t)
-	case digest.CompositeKind:
-		p.components(t.Components)
-	default:
-		if p.require("identity.kind", t.Kind) {
-			p.refuse(ReasonManifestInvalid, "identity.kind", "%q is none of SOURCE_TREE, PYTHON_DISTRIBUTION_RECORD, EXECUTABLE, COMPOSITE", t.Kind)
-		}
-	}
-	return id
-}
-
-func caseHint(pin string) string {
-	if matches(digestPattern, "sha256:"+strings.TrimPrefix(strings.ToLower(pin), "sha256:")) {
-		return "; only its case or prefix differs"
-	}
-	return ""
-}
-
-// identityKeys refuses a key that the kind does not read: whoever wrote it
-// believes that it does something.
-func (p *manifestParser) identityKeys(t identityTable) {
-	set := map[string]bool{
-		"executable": t.Executable != "", "entrypoint": t.Entrypoint != "", "root": t.Root != "",
-		"search_path": len(t.SearchPath) > 0, "exclude": len(t.Exclude) > 0, "distribution": t.Distribution != "",
-		"import_name": t.ImportName != "", "required_attributes": len(t.RequiredAttributes) > 0,
-		"verify_files": t.VerifyFiles, "components": len(t.Components) > 0,
-	}
-	read := map[digest.Kind]string{
-		digest.ExecutableKind: " executable ",
-		digest.SourceTree:     " entrypoint root search_path exclude distribution ",
-		digest.PythonRecord:   " distribution import_name required_attributes verify_files ",
-		digest.CompositeKind:  " components ",
-	}[digest.Kind(t.Kind)]
-	if read == "" {
-		return
-	}
-	for key, present := range set {
-		if present && !strings.Contains(read, " "+key+" ") {
-			p.refuse(ReasonManifestInvalid, "identity."+key, "means nothing for kind %s", t.Kind)
-		}
-	}
-}
-
-func (p *manifestParser) distribution(t identityTable) {
-	if p.require("identity.distribution", t.Distribution) {
-		_, err := digest.NormalizeName(t.Distribution)
-		p.invalid("identity.distribution", err)
-	}
-	if p.require("identity.import_name", t.ImportName) && (!matches(dottedPattern, t.ImportName) || !lengthWithin(t.ImportName, 1, 256)) {
-		p.refuse(ReasonManifestInvalid, "identity.import_name", "%q is not a dotted identifier of at most 256 characters", t.ImportName)
-	}
-	p.invalid("identity.required_attributes", checkUnique("required_attributes", t.RequiredAttributes, 64, func(s string) error {
-		if !matches(identifierPattern, s) {
-			return fmt.Errorf("%q is not an identifier", s)
-		}
-		return nil
-	}))
-}
-
-func (p *manifestParser) components(ids []string) {
-	if len(ids) == 0 {
-		p.refuse(ReasonManifestMissing, "identity.components", "at least one is needed")
-	}
-	p.invalid("identity.components", checkUnique("components", ids, 64, func(s string) error {
-		if !ValidProviderID(s) {
-			return fmt.Errorf("%q is not a provider ID", s)
-		}
-		return nil
-	}))
 }

@@ -27,7 +27,7 @@ func (p *manifestParser) probe(key string, t *probeTable, m *Manifest) *Probe {
 		return nil
 	}
 	c := p.command(key, commandTable{Argv: t.Argv, TimeoutSecs: t.TimeoutSecs, Env: t.Env, Set: t.Set, Path: t.Path})
-	p.text(key+".stdin", t.Stdin, maxStdin)
+	p.stdin(key+".stdin", t.Stdin)
 	c.Stdin = t.Stdin
 	if len(c.Argv) == 0 {
 		c.Argv = list(m.Runtime.Argv)
@@ -48,6 +48,19 @@ func (p *manifestParser) probe(key string, t *probeTable, m *Manifest) *Probe {
 		c.Path = list(m.Runtime.Path)
 	}
 	return &Probe{Command: c, Expect: p.expect(key+".expect", t.Expect)}
+}
+
+// stdin is given as it is written. What looks like an interpolation is refused,
+// since whoever wrote it expects one.
+func (p *manifestParser) stdin(key, s string) {
+	if len(s) > maxStdin {
+		p.refuse(ReasonManifestRange, key, "has %d bytes, at most %d", len(s), maxStdin)
+	}
+	for _, name := range []string{varPython, varManifestDir, varExecutable, varScratch} {
+		if strings.Contains(s, name) {
+			p.refuse(ReasonManifestInvalid, key, "holds %s, and nothing is interpolated in standard input", name)
+		}
+	}
 }
 
 func (p *manifestParser) expect(key string, t *expectTable) Expect {
@@ -134,11 +147,7 @@ func (p *manifestParser) install(m *Manifest) *Install {
 		in.Version = m.Version
 	}
 	p.argv("install.argv", in.Argv)
-	for _, name := range t.Env {
-		if !matches(envNamePattern, name) {
-			p.refuse(ReasonManifestInvalid, "install.env", "%q is not the name of an environment variable", name)
-		}
-	}
+	p.envNames("install.env", t.Env)
 	pattern := map[InstallMethod]string{
 		InstallPython:  `^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$`,
 		InstallNPM:     `^(@[a-z0-9][a-z0-9._-]*/)?[a-z0-9][a-z0-9._-]*$`,
@@ -186,18 +195,15 @@ func (p *manifestParser) isolation() Isolation {
 	if iso.AllowNetwork && slices.Contains(t.Require, "network") {
 		p.refuse(ReasonManifestInvalid, "isolation.require", "requires that network is denied, and network is allowed")
 	}
-	for key, dirs := range map[string][]string{"isolation.read": t.Read, "isolation.write": t.Write} {
-		for _, dir := range dirs {
-			p.text(key, dir, 4096)
-			if !strings.HasPrefix(dir, "/") && !strings.HasPrefix(dir, "${") {
-				p.refuse(ReasonManifestInvalid, key, "%q is not an absolute folder", dir)
-			}
-		}
-	}
+	p.folders("isolation.read", t.Read)
+	p.folders("isolation.write", t.Write)
 	return iso
 }
 
 func (p *manifestParser) requirements() []Requirement {
+	if n := len(p.file.Requirements); n > 64 {
+		p.refuse(ReasonManifestRange, "requirements", "has %d entries, at most 64", n)
+	}
 	var out []Requirement
 	seen := map[string]bool{}
 	for i, r := range p.file.Requirements {
@@ -209,7 +215,10 @@ func (p *manifestParser) requirements() []Requirement {
 			p.refuse(ReasonManifestDuplicate, key+".name", "%q is declared twice", r.Name)
 		}
 		seen[r.Name] = true
-		p.invalid(key+".says", checkLength("says", r.Says, 1, 256))
+		p.requireText(key+".says", r.Says, 256)
+		if !p.require(key+".check", r.Check) {
+			continue
+		}
 		check, err := judge.ParseCheck(r.Check)
 		p.invalid(key+".check", err)
 		if err == nil && !KnownMeasurement(check.Measurement) {
@@ -235,19 +244,35 @@ func KnownMeasurement(name string) bool { return slices.Contains(Measurements(),
 
 // across checks what hangs on more than one table.
 func (p *manifestParser) across(m *Manifest) {
+	health := m.Probes.Health
+	tellsVersion := health != nil && health.Expect.namesVersion()
 	if m.Identity.Kind == digest.ExecutableKind {
-		if m.Probes.Health == nil || !m.Probes.Health.Expect.namesVersion() {
+		if !tellsVersion {
 			p.refuse(ReasonManifestMissing, "probes.health",
 				"an EXECUTABLE's version is measured, so its health probe must expect stdout or stderr to match a pattern with a group (?P<version>…)")
 		}
 		return
 	}
-	for key, probe := range map[string]*Probe{
-		"runtime": {Command: m.Runtime}, "probes.health": m.Probes.Health, "probes.readiness": m.Probes.Readiness,
-		"probes.cold_start": m.Probes.ColdStart, "probes.reproduction": m.Probes.Reproduction,
+	if m.Identity.Kind == digest.CompositeKind {
+		if tellsVersion {
+			p.refuse(ReasonManifestInvalid, "probes.health.expect", "tells a version, and that of a COMPOSITE is always %s", CompositeVersion)
+		}
+		return
+	}
+	for _, c := range []struct {
+		key   string
+		names bool
+	}{
+		{"runtime", m.Runtime.names(varExecutable)},
+		{"probes.health", m.Probes.Health.names(varExecutable)}, {"probes.readiness", m.Probes.Readiness.names(varExecutable)},
+		{"probes.cold_start", m.Probes.ColdStart.names(varExecutable)}, {"probes.reproduction", m.Probes.Reproduction.names(varExecutable)},
+		{"isolation", m.Isolation.names(varExecutable)},
 	} {
-		if probe != nil && m.Identity.Kind != digest.CompositeKind && strings.Contains(strings.Join(probe.Argv, "\x00"), varExecutable) {
-			p.refuse(ReasonManifestInvalid, key, "names %s, which a %s does not have", varExecutable, m.Identity.Kind)
+		if c.names {
+			p.refuse(ReasonManifestInvalid, c.key, "names %s, which a %s does not have", varExecutable, m.Identity.Kind)
 		}
 	}
 }
+
+// names is false for the probe that is not there.
+func (p *Probe) names(name string) bool { return p != nil && p.Command.names(name) }

@@ -21,8 +21,12 @@ const (
 	namePattern       = `^[a-z][a-z0-9]*([._-][a-z0-9]+)*$`
 	// relativePathPattern has no part that is empty, . or .. (RE2 has no
 	// look-ahead, so it spells out what else a part may begin with).
-	relativePathPattern = `^([^/.][^/]*|\.[^/.][^/]*|\.\.[^/]+)(/([^/.][^/]*|\.[^/.][^/]*|\.\.[^/]+))*$`
-	envNamePattern      = `^[A-Za-z_][A-Za-z0-9_]*$`
+	// A backslash separates too, for a reader that takes it so.
+	relativePathPattern = `^([^/\\.][^/\\]*|\.[^/\\.][^/\\]*|\.\.[^/\\]+)([/\\]([^/\\.][^/\\]*|\.[^/\\.][^/\\]*|\.\.[^/\\]+))*$`
+	entrypointPattern   = `^[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*:[A-Za-z_][A-Za-z0-9_]*$`
+	// platformPattern is what HostPlatform gives on the systems that are supported.
+	platformPattern = `^(linux-(x86_64|aarch64|i686|armv7l|ppc64le|riscv64|s390x|loongarch64)|macosx-[0-9]+(\.[0-9]+)?-(arm64|x86_64))$`
+	envNamePattern  = `^[A-Za-z_][A-Za-z0-9_]*$`
 )
 
 // matches compiles on each call: a compiled package variable would be state, and

@@ -9,7 +9,7 @@ import (
 // linux-aarch64, macosx-14.0-arm64. On macOS the number is the running system's
 // own, where sysconfig gives the oldest one that its interpreter was built for.
 func HostPlatform() string {
-	arch := map[string]string{"amd64": "x86_64", "386": "i686", "arm64": "aarch64", "arm": "armv7l"}[runtime.GOARCH]
+	arch := map[string]string{"amd64": "x86_64", "386": "i686", "arm64": "aarch64", "arm": "armv7l", "loong64": "loongarch64"}[runtime.GOARCH]
 	if arch == "" {
 		arch = runtime.GOARCH
 	}

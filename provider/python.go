@@ -2,13 +2,10 @@ package provider
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
-	"sort"
-	"strings"
 	"time"
 
 	"github.com/provider-measure/provider-measure/internal/strictjson"
@@ -30,11 +27,21 @@ type Python struct {
 // ModulePath is where an import looks, in order.
 func (p *Python) ModulePath() []string { return append(slices.Clone(p.Stdlib), p.Site...) }
 
+func (p *Python) clone() *Python {
+	if p == nil {
+		return nil
+	}
+	c := *p
+	c.Site, c.Stdlib = slices.Clone(p.Site), slices.Clone(p.Stdlib)
+	return &c
+}
+
 // pythonFinder reads what is outside the process through its fields only.
 type pythonFinder struct {
-	lookup func(string) (string, bool)
-	flag   string
-	run    func(context.Context, probe.Spec) (*probe.Result, error)
+	lookup  func(string) (string, bool)
+	flag    string
+	run     func(context.Context, probe.Spec) (*probe.Result, error)
+	scratch string
 }
 
 // find chooses the interpreter: --python, $PROVIDER_MEASURE_PYTHON,
@@ -49,26 +56,22 @@ func (f pythonFinder) find(ctx context.Context) (*Python, error) {
 	if err != nil {
 		return nil, pythonError(ReasonPythonMissing, exe, "%s: %w", source, err)
 	}
+	version := ""
 	if script {
 		// A launcher, such as a version manager's shim: it knows the interpreter.
 		answer, err := f.ask(ctx, exe)
 		if err != nil {
 			return nil, err
 		}
-		exe, source = answer.Executable, source+" through the launcher "+exe
+		exe, source, version = answer.Executable, source+" through the launcher "+exe, answer.Version
 	}
-	p := &Python{Executable: exe, Source: source}
-	decided, err := p.readLayout()
+	p, err := f.layout(ctx, exe)
 	if err != nil {
-		return nil, pythonError(ReasonPythonLayout, exe, "%w", err)
+		return nil, err
 	}
-	if !decided {
-		answer, err := f.ask(ctx, exe)
-		if err != nil {
-			return nil, err
-		}
-		p.Method, p.Version, p.Prefix = "interpreter", answer.Version, answer.Prefix
-		p.Stdlib, p.Site = existing(answer.Stdlib), existing(answer.Site)
+	p.Executable, p.Source = exe, source
+	if p.Version == minorOf(version) {
+		p.Version = version // the landmark alone does not tell the last part
 	}
 	p.Site = withPthEntries(p.Site)
 	return p, nil
@@ -161,7 +164,8 @@ func isScript(path string) (bool, error) {
 }
 
 // pythonQuestion prints where an interpreter imports from. It runs without site,
-// so neither .pth files nor sitecustomize are executed.
+// so neither .pth files nor sitecustomize are executed. Without site a virtual
+// environment answers for its base, so only that is ever asked for folders.
 const pythonQuestion = `
 import json, sys, sysconfig, site
 print(json.dumps({"executable": sys.executable, "version": ".".join(map(str, sys.version_info[:3])),
@@ -178,7 +182,7 @@ type pythonAnswer struct {
 // ask runs the interpreter once, where reading files can't decide.
 func (f pythonFinder) ask(ctx context.Context, exe string) (*pythonAnswer, error) {
 	result, err := f.run(ctx, probe.Spec{
-		Path: exe, Args: []string{exe, "-I", "-S", "-B", "-c", pythonQuestion},
+		Path: exe, Args: []string{exe, "-I", "-S", "-B", "-c", pythonQuestion}, ScratchParent: f.scratch,
 		Limits: probe.Limits{Wall: 30 * time.Second, Stdout: 1 << 20, Stderr: 64 << 10},
 	})
 	if err != nil {
@@ -194,155 +198,8 @@ func (f pythonFinder) ask(ctx context.Context, exe string) (*pythonAnswer, error
 	if !isExecutable(answer.Executable) || !filepath.IsAbs(answer.Executable) {
 		return nil, pythonError(ReasonPythonMissing, exe, "%s says that it is %q, which is not an executable file", exe, answer.Executable)
 	}
+	if minorOf(answer.Version) == "" {
+		return nil, pythonError(ReasonPythonMissing, exe, "%s says that its version is %q", exe, answer.Version)
+	}
 	return &answer, nil
-}
-
-// readLayout finds the folders by reading: pyvenv.cfg (PEP 405) beside or above
-// the interpreter, else the prefix with its landmark lib/pythonX.Y/os.py. It
-// reports false where a distributor moved site-packages (dist-packages).
-func (p *Python) readLayout() (bool, error) {
-	bin := filepath.Dir(p.Executable)
-	for _, dir := range []string{bin, filepath.Dir(bin)} {
-		data, err := os.ReadFile(filepath.Join(dir, "pyvenv.cfg"))
-		if errors.Is(err, os.ErrNotExist) {
-			continue
-		}
-		if err != nil {
-			return false, err
-		}
-		return p.readVenv(dir, parseVenvConfig(data))
-	}
-	return p.readPrefix()
-}
-
-// parseVenvConfig reads `key = value` lines; keys are lower-cased as site.py does.
-func parseVenvConfig(data []byte) map[string]string {
-	config := map[string]string{}
-	for line := range strings.Lines(string(data)) {
-		if key, value, ok := strings.Cut(line, "="); ok {
-			config[strings.ToLower(strings.TrimSpace(key))] = strings.TrimSpace(value)
-		}
-	}
-	return config
-}
-
-func (p *Python) readVenv(dir string, config map[string]string) (bool, error) {
-	base := &Python{Executable: filepath.Join(config["home"], filepath.Base(p.Executable))}
-	if real, err := filepath.EvalSymlinks(p.Executable); err == nil {
-		base.Executable = real
-	}
-	version := config["version"]
-	if version == "" {
-		version = config["version_info"] // virtualenv and uv
-	}
-	decided, err := base.readPrefix()
-	if err != nil {
-		return false, err
-	}
-	if version == "" {
-		version = base.Version
-	}
-	minor := minorOf(version)
-	if minor == "" || (!decided && strings.EqualFold(config["include-system-site-packages"], "true")) {
-		return false, nil
-	}
-	p.Method, p.Version, p.Prefix, p.Stdlib = "pyvenv.cfg", version, dir, base.Stdlib
-	p.Site = existing([]string{
-		filepath.Join(dir, "lib", "python"+minor, "site-packages"),
-		filepath.Join(dir, "lib64", "python"+minor, "site-packages"),
-	})
-	if strings.EqualFold(config["include-system-site-packages"], "true") {
-		p.Site = existing(append(p.Site, base.Site...))
-	}
-	return true, nil
-}
-
-func (p *Python) readPrefix() (bool, error) {
-	real, err := filepath.EvalSymlinks(p.Executable)
-	if err != nil {
-		return false, err
-	}
-	prefix := filepath.Dir(filepath.Dir(real))
-	landmarks, err := filepath.Glob(filepath.Join(prefix, "lib", "python3.*", "os.py"))
-	if err != nil {
-		return false, err
-	}
-	lib := ""
-	for _, mark := range landmarks {
-		if dir := filepath.Dir(mark); len(landmarks) == 1 || filepath.Base(dir) == filepath.Base(real) {
-			lib = dir
-		}
-	}
-	if lib == "" {
-		return false, nil
-	}
-	p.Version = strings.TrimPrefix(filepath.Base(lib), "python")
-	p.Stdlib = existing([]string{lib, filepath.Join(lib, "lib-dynload")})
-	if _, err := os.Stat(filepath.Join(prefix, "lib", "python3", "dist-packages")); err == nil || prefix == "/usr" {
-		return false, nil // Debian and others: only the interpreter knows its order
-	}
-	p.Method, p.Prefix = "layout", prefix
-	p.Site = existing([]string{
-		filepath.Join(lib, "site-packages"),
-		filepath.Join(prefix, "lib64", filepath.Base(lib), "site-packages"),
-	})
-	return true, nil
-}
-
-// minorOf cuts 3.11.7 to 3.11; "" when it is no version.
-func minorOf(version string) string {
-	parts := strings.SplitN(version, ".", 3)
-	if len(parts) < 2 || parts[0] == "" || parts[1] == "" || strings.Trim(parts[0]+parts[1], "0123456789") != "" {
-		return ""
-	}
-	return parts[0] + "." + parts[1]
-}
-
-// existing keeps the folders that are there, each once however it is reached
-// (lib64 is often a link to lib).
-func existing(dirs []string) []string {
-	var out []string
-	seen := map[string]bool{}
-	for _, dir := range dirs {
-		real, err := filepath.EvalSymlinks(dir)
-		if err != nil || seen[real] {
-			continue
-		}
-		if info, err := os.Stat(real); err != nil || !info.IsDir() {
-			continue
-		}
-		seen[real] = true
-		out = append(out, real)
-	}
-	return out
-}
-
-// withPthEntries appends the folders that .pth files name, as site.py does: in
-// byte order of file names, lines that begin with import or # apart.
-func withPthEntries(site []string) []string {
-	out := slices.Clone(site)
-	for _, dir := range site {
-		names, err := filepath.Glob(filepath.Join(dir, "*.pth"))
-		if err != nil {
-			continue
-		}
-		sort.Strings(names)
-		for _, name := range names {
-			data, err := readSmallFile(os.DirFS(dir), filepath.Base(name), 1<<20)
-			if err != nil {
-				continue
-			}
-			for line := range strings.Lines(string(data)) {
-				line = strings.TrimRight(line, "\r\n \t")
-				if line == "" || line[0] == '#' || strings.HasPrefix(line, "import ") || strings.HasPrefix(line, "import\t") {
-					continue
-				}
-				if !filepath.IsAbs(line) {
-					line = filepath.Join(dir, line)
-				}
-				out = append(out, line)
-			}
-		}
-	}
-	return existing(out)
 }

@@ -1,6 +1,7 @@
 package provider
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -34,19 +35,33 @@ os._exit(0)`
 // Ready is the check of first use: the module imports and has its attributes,
 // the executable answers, and the manifest's own readiness probe passes. m may
 // be nil for a record whose manifest is not at hand; then only what the record
-// itself says is checked. Composites are checked component by component.
+// itself says is checked. measured may be zero for a record that was read back;
+// an executable is then measured again before it is run. Composites are checked component by component.
 //
 // The failure is an [*Error] with [CodeReadinessFailed], [CodeUnavailable] for a
-// runtime that is not AVAILABLE, or [CodeIdentityIncomplete].
+// runtime that is not AVAILABLE or has no interpreter any more,
+// [CodeIdentityIncomplete], or [CodeIdentityChanged] for an executable that is no
+// longer the recorded one; or ctx's error. An import error's own text is in the
+// message, for operators.
 func (h *Host) Ready(ctx context.Context, m *Manifest, rt Runtime, measured Measured) error {
 	if !rt.Available() {
 		return &Error{Code: CodeUnavailable, Reason: ReasonRecordUnavailable, Provider: rt.Provider(), Message: rt.Diagnostic()}
+	}
+	if err := ctx.Err(); err != nil {
+		return err
 	}
 	if err := h.readyByKind(ctx, rt, measured); err != nil {
 		return asContext(ctx, err)
 	}
 	if m == nil {
 		return nil
+	}
+	if measured.Executable == nil && rt.Kind() == digest.ExecutableKind {
+		exe, err := remeasured(ctx, rt)
+		if err != nil {
+			return asContext(ctx, err)
+		}
+		measured.Executable = exe
 	}
 	p := m.Probes.Readiness
 	if p == nil && rt.Kind() == digest.ExecutableKind {
@@ -59,6 +74,21 @@ func (h *Host) Ready(ctx context.Context, m *Manifest, rt Runtime, measured Meas
 		return asContext(ctx, err)
 	}
 	return nil
+}
+
+// remeasured is the executable of a record that was read back, measured again so
+// that a probe can be held to it.
+func remeasured(ctx context.Context, rt Runtime) (*digest.ExecutableResult, error) {
+	config, err := rt.configuration()
+	if err != nil {
+		return nil, err
+	}
+	exe, e := sameExecutable(ctx, rt, config)
+	if e != nil {
+		e.Provider = rt.Provider()
+		return nil, e
+	}
+	return exe, nil
 }
 
 func (h *Host) readyByKind(ctx context.Context, rt Runtime, measured Measured) error {
@@ -108,7 +138,8 @@ func (h *Host) importReady(ctx context.Context, rt Runtime) error {
 		Limits: probe.Limits{Wall: 120 * time.Second, Stdout: 1 << 20, Stderr: 1 << 20},
 	})
 	if err != nil {
-		return AsError(err, CodeReadinessFailed)
+		e := AsError(err, CodeReadinessFailed)
+		return &Error{Code: e.Code, Reason: cmp.Or(probeCode(err), error(ReasonProbeFailed)), Provider: rt.Provider(), Message: e.Message, Err: err}
 	}
 	if result.Outcome == probe.Exited && *result.ExitCode == 0 {
 		return nil

@@ -1,16 +1,14 @@
 package provider
 
 import (
-	"errors"
 	"fmt"
-	"path"
-	"path/filepath"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 	godigest "github.com/opencontainers/go-digest"
+	"golang.org/x/text/unicode/norm"
 
 	"github.com/provider-measure/provider-measure/digest"
 	"github.com/provider-measure/provider-measure/internal/canonjson"
@@ -96,7 +94,7 @@ func list(in []string) []string { return append([]string{}, in...) }
 type Runtime struct{ r Record }
 
 // NewRuntime checks record against the contract and returns it as a Runtime.
-// A configuration is stored in canonical form; nil lists become empty and a
+// Strings are stored in Unicode NFC, as they are printed. A configuration is stored in canonical form; nil lists become empty and a
 // nil configuration becomes {}. An over-long diagnostic is cut at 512
 // characters.
 //
@@ -104,6 +102,7 @@ type Runtime struct{ r Record }
 // key that its kind needs is [CodeIdentityIncomplete].
 func NewRuntime(record Record) (Runtime, error) {
 	r := record.clone()
+	r.normalise()
 	if r.Diagnostic != nil {
 		cut := cutDiagnostic(*r.Diagnostic)
 		r.Diagnostic = &cut
@@ -122,7 +121,27 @@ func NewRuntime(record Record) (Runtime, error) {
 	if err := r.checkConfiguration(); err != nil {
 		return Runtime{}, err
 	}
+	// What can't be printed must not exist: a configuration may be too deep or
+	// too large only inside its record.
+	if _, err := canonjson.Marshal(r); err != nil {
+		return Runtime{}, malformed(r.Provider, err)
+	}
 	return Runtime{r}, nil
+}
+
+// normalise turns every string into the form that the record is printed in, so
+// that lengths and repetitions are those of the printed record.
+func (r *Record) normalise() {
+	for _, p := range []*string{r.Version, r.ImportName, r.Diagnostic, &r.Provider, &r.Platform, &r.LicenseID} {
+		if p != nil {
+			*p = norm.NFC.String(*p)
+		}
+	}
+	for _, list := range [][]string{r.LicenseFiles, r.Features, r.CheckerIDs, r.RequiredAttribs} {
+		for i := range list {
+			list[i] = norm.NFC.String(list[i])
+		}
+	}
 }
 
 func malformed(provider string, err error) *Error {
@@ -163,158 +182,4 @@ func ParseRuntime(data []byte) (Runtime, error) {
 		return Runtime{}, malformed(record.Provider, fmt.Errorf("diagnostic is longer than %d characters", maxDiagnostic))
 	}
 	return NewRuntime(record)
-}
-
-// recordKeys are the 16 keys of the contract.
-func recordKeys() []string {
-	return []string{
-		"runtime_version", "provider", "availability", "version", "digest", "digest_kind", "platform", "install_tier",
-		"license_id", "license_files", "features", "checker_ids", "configuration", "distribution_import_name",
-		"distribution_required_attributes", "diagnostic",
-	}
-}
-
-func nullable(key string) bool {
-	switch key {
-	case "version", "digest", "digest_kind", "distribution_import_name", "diagnostic":
-		return true
-	}
-	return false
-}
-
-// check applies the rules of the contract but for configuration.
-func (r *Record) check() error {
-	return errors.Join(r.checkScalars(), r.checkLists(), r.checkState())
-}
-
-func (r *Record) checkScalars() error {
-	if r.RuntimeVersion != RuntimeVersion {
-		return fmt.Errorf("runtime_version %q, want %q", r.RuntimeVersion, RuntimeVersion)
-	}
-	if !ValidProviderID(r.Provider) {
-		return fmt.Errorf("provider %q does not match %s with 3 to 128 characters", r.Provider, providerPattern)
-	}
-	if r.Availability != Available && r.Availability != Unavailable {
-		return fmt.Errorf("availability %q", r.Availability)
-	}
-	if !r.InstallTier.valid() {
-		return fmt.Errorf("install_tier %q", r.InstallTier)
-	}
-	if r.Version != nil {
-		if err := checkLength("version", *r.Version, 1, 128); err != nil {
-			return err
-		}
-	}
-	if r.Digest != nil && !matches(digestPattern, r.Digest.String()) {
-		return fmt.Errorf("digest %q is not sha256: and 64 lower-case hex digits", *r.Digest)
-	}
-	if r.DigestKind != nil && !validKind(*r.DigestKind) {
-		return fmt.Errorf("digest_kind %q", *r.DigestKind)
-	}
-	if r.ImportName != nil && (!lengthWithin(*r.ImportName, 1, 256) || !matches(dottedPattern, *r.ImportName)) {
-		return fmt.Errorf("distribution_import_name %q is not a dotted identifier", *r.ImportName)
-	}
-	if r.Diagnostic != nil {
-		if err := checkLength("diagnostic", *r.Diagnostic, 1, maxDiagnostic); err != nil {
-			return err
-		}
-	}
-	return errors.Join(checkLength("platform", r.Platform, 1, 128), checkLicense(r.LicenseID))
-}
-
-func validKind(k digest.Kind) bool {
-	switch k {
-	case digest.SourceTree, digest.PythonRecord, digest.ExecutableKind, digest.CompositeKind:
-		return true
-	}
-	return false
-}
-
-func (r *Record) checkLists() error {
-	return errors.Join(
-		checkUnique("license_files", r.LicenseFiles, 0, checkRelativePath),
-		checkUnique("features", r.Features, 0, func(s string) error { return checkLength("feature", s, 1, 128) }),
-		checkUnique("checker_ids", r.CheckerIDs, 0, func(s string) error {
-			if !matches(checkerPattern, s) {
-				return fmt.Errorf("%q is not a checker ID", s)
-			}
-			return nil
-		}),
-		checkUnique("distribution_required_attributes", r.RequiredAttribs, 64, func(s string) error {
-			if !matches(identifierPattern, s) {
-				return fmt.Errorf("%q is not an identifier", s)
-			}
-			return nil
-		}),
-	)
-}
-
-func (r *Record) checkState() error {
-	switch r.Availability {
-	case Available:
-		if r.Version == nil || r.Digest == nil || r.DigestKind == nil || r.Diagnostic != nil {
-			return errors.New("AVAILABLE needs version, digest and digest_kind, and no diagnostic")
-		}
-	case Unavailable:
-		if r.Version != nil || r.Digest != nil || r.DigestKind != nil || r.Diagnostic == nil {
-			return errors.New("UNAVAILABLE needs a diagnostic, and no version, digest or digest_kind")
-		}
-	}
-	if (r.ImportName != nil || len(r.RequiredAttribs) > 0) && (r.DigestKind == nil || *r.DigestKind != digest.PythonRecord) {
-		return errors.New("the distribution_ fields need digest_kind PYTHON_DISTRIBUTION_RECORD")
-	}
-	return nil
-}
-
-// configuration is what this package reads back from the free-form object.
-type configuration struct {
-	Executable   string           `json:"executable"`
-	Entrypoint   string           `json:"entrypoint"`
-	Root         string           `json:"root"`
-	TreeFormat   digest.Format    `json:"tree_format"`
-	Exclude      []string         `json:"exclude"`
-	SearchPath   []string         `json:"search_path"`
-	Distribution string           `json:"distribution"`
-	Components   []jsontext.Value `json:"components"`
-}
-
-// checkConfiguration refuses an AVAILABLE record that could not be measured
-// again, here rather than when someone tries.
-func (r *Record) checkConfiguration() error {
-	if r.Configuration.Kind() != '{' {
-		return malformed(r.Provider, errors.New("configuration is not an object"))
-	}
-	if r.Availability != Available {
-		return nil
-	}
-	var c configuration
-	if err := json.Unmarshal(r.Configuration, &c); err != nil {
-		return malformed(r.Provider, fmt.Errorf("configuration: %w", err))
-	}
-	missing := ""
-	switch *r.DigestKind {
-	case digest.ExecutableKind:
-		if !filepath.IsAbs(c.Executable) || path.Clean(c.Executable) != c.Executable {
-			missing = "executable (an absolute, resolved path)"
-		}
-	case digest.SourceTree:
-		if c.Entrypoint == "" && !filepath.IsAbs(c.Root) {
-			missing = "entrypoint, or root (an absolute path)"
-		}
-	case digest.PythonRecord:
-		if c.Distribution == "" {
-			missing = "distribution"
-		}
-	case digest.CompositeKind:
-		if len(c.Components) == 0 {
-			missing = "components (at least one)"
-		}
-	}
-	if missing != "" {
-		return &Error{
-			Code: CodeIdentityIncomplete, Reason: ReasonRecordIncomplete, Provider: r.Provider,
-			Message: fmt.Sprintf("configuration of a %s runtime lacks %s", *r.DigestKind, missing),
-		}
-	}
-	return nil
 }

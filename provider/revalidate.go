@@ -44,7 +44,8 @@ func (h *Host) revalidate(ctx context.Context, rt Runtime) *Error {
 	}
 	switch rt.Kind() {
 	case digest.ExecutableKind:
-		return revalidateExecutable(ctx, rt, config)
+		_, e := sameExecutable(ctx, rt, config)
+		return e
 	case digest.SourceTree:
 		return h.revalidateTree(ctx, rt, config)
 	case digest.PythonRecord:
@@ -67,18 +68,19 @@ func changed(rt Runtime, measured godigest.Digest, path string) *Error {
 	}
 }
 
-func revalidateExecutable(ctx context.Context, rt Runtime, config configuration) *Error {
+// sameExecutable measures a record's executable and compares.
+func sameExecutable(ctx context.Context, rt Runtime, config configuration) (*digest.ExecutableResult, *Error) {
 	exe, err := digest.Executable(ctx, config.Executable)
 	if err != nil {
-		return digestError(err, CodeUnavailable, "")
+		return nil, digestError(err, CodeUnavailable, "")
 	}
 	if exe.Path != config.Executable {
-		return &Error{
+		return nil, &Error{
 			Code: CodeIdentityChanged, Reason: ReasonDigestDiffers, Path: config.Executable,
 			Message: fmt.Sprintf("%s has become a link to %s", config.Executable, exe.Path),
 		}
 	}
-	return changed(rt, exe.Digest, exe.Path)
+	return &exe, changed(rt, exe.Digest, exe.Path)
 }
 
 func (h *Host) revalidateTree(ctx context.Context, rt Runtime, config configuration) *Error {
@@ -117,6 +119,13 @@ func (h *Host) revalidateDistribution(ctx context.Context, rt Runtime, config co
 		}
 		return e
 	}
+	if d.Version != rt.Version() {
+		return &Error{
+			Code: CodeIdentityChanged, Reason: ReasonVersionSkew, Path: d.MetadataDir,
+			Message: fmt.Sprintf("METADATA has version %s, %s is recorded, and RECORD is the same", d.Version, rt.Version()),
+			Hint:    "install the distribution again",
+		}
+	}
 	if _, failure := inventoryOf(ctx, d); failure != nil {
 		return failure
 	}
@@ -133,9 +142,6 @@ func (h *Host) revalidateComposite(ctx context.Context, rt Runtime) *Error {
 	components, err := rt.components()
 	if err != nil {
 		return AsError(err, CodeMalformedRuntime)
-	}
-	if len(components) == 0 {
-		return &Error{Code: CodeIdentityIncomplete, Reason: ReasonRecordIncomplete, Message: "the composite has no components"}
 	}
 	var records [][]byte
 	for _, c := range components {

@@ -38,8 +38,14 @@ func (rt Runtime) LicenseID() string { return rt.r.LicenseID }
 // Tier is the provider's install tier.
 func (rt Runtime) Tier() Tier { return rt.r.InstallTier }
 
-// MarshalJSON prints all 16 keys in canonical form.
-func (rt Runtime) MarshalJSON() ([]byte, error) { return canonjson.Marshal(rt.r) }
+// MarshalJSON prints all 16 keys in canonical form. The zero Runtime is no
+// record and fails with [CodeIdentityIncomplete].
+func (rt Runtime) MarshalJSON() ([]byte, error) {
+	if rt.IsZero() {
+		return nil, &Error{Code: CodeIdentityIncomplete, Reason: ReasonRecordIncomplete, Message: "there is no runtime record to print"}
+	}
+	return canonjson.Marshal(rt.r)
+}
 
 // UnmarshalJSON reads what [ParseRuntime] accepts.
 func (rt *Runtime) UnmarshalJSON(data []byte) error {

@@ -1,7 +1,6 @@
 package provider
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"sort"
@@ -44,32 +43,52 @@ func NewSet(manifests ...*Manifest) (*Set, error) {
 			s.byID[c.ID] = m
 		}
 	}
+	walked := map[string]extent{}
 	for _, m := range s.manifests {
-		if err := s.checkComponents(m, nil); err != nil {
+		if err := s.checkComponents(m, nil, walked); err != nil {
 			return nil, err
 		}
 	}
 	return s, nil
 }
 
-func (s *Set) checkComponents(m *Manifest, above []string) error {
-	above = append(above, m.ID)
+// A composite's record holds its components' whole records, theirs too, so that
+// sharing multiplies. These bound it long before JSON's own limits do.
+const (
+	maxComponentDepth   = 8
+	maxComponentRecords = 256
+)
+
+// extent is how large a provider's record is, in records.
+type extent struct{ depth, records int }
+
+// checkComponents walks down from m, each provider once.
+func (s *Set) checkComponents(m *Manifest, above []string, walked map[string]extent) error {
+	refuse := func(format string, args ...any) error {
+		return &ManifestError{File: m.Source, Reason: ReasonComponentUnknown, Key: "identity.components", Err: fmt.Errorf(format, args...)}
+	}
+	above = append(slices.Clone(above), m.ID)
+	all := extent{depth: 1, records: 1}
 	for _, id := range m.Identity.Components {
 		component, ok := s.byProvider[id]
-		var err error
-		switch {
-		case !ok:
-			err = fmt.Errorf("component %q is not a known provider", id)
-		case slices.Contains(above, id):
-			err = errors.New("component cycle: " + strings.Join(append(above, id), " > "))
+		if !ok {
+			return refuse("component %q is not a known provider", id)
 		}
-		if err != nil {
-			return &ManifestError{File: m.Source, Reason: ReasonComponentUnknown, Key: "identity.components", Err: err}
+		if slices.Contains(above, id) {
+			return refuse("component cycle: %s > %s", strings.Join(above, " > "), id)
 		}
-		if err := s.checkComponents(component, above); err != nil {
-			return err
+		if _, done := walked[id]; !done {
+			if err := s.checkComponents(component, above, walked); err != nil {
+				return err
+			}
 		}
+		all.depth = max(all.depth, walked[id].depth+1)
+		all.records += walked[id].records
 	}
+	if all.depth > maxComponentDepth || all.records > maxComponentRecords {
+		return refuse("%d records nested %d deep, at most %d and %d", all.records, all.depth, maxComponentRecords, maxComponentDepth)
+	}
+	walked[m.ID] = all
 	return nil
 }
 
