@@ -22,9 +22,6 @@ type job struct {
 	// begin is called by the engine, once, when the program was started: the
 	// time limit counts from then.
 	begin func()
-	// reaping is true when orphans of the host's descendants come to the host,
-	// which must then reap those of this run.
-	reaping bool
 }
 
 // observed is what an engine saw of one run.

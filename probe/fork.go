@@ -4,8 +4,12 @@ package probe
 
 import (
 	"errors"
+	"os"
+	"strconv"
 	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 const (
@@ -35,4 +39,39 @@ func forkRetrying(j *job, attr *syscall.ProcAttr) (pid int, begun time.Time, err
 		j.begin()
 	}
 	return pid, begun, err
+}
+
+// childFiles is the child's descriptor table: its three streams, and nothing at
+// every other number that this process would pass on. Go marks what it opens
+// close-on-exec, but a descriptor that the host was itself given, or that a C
+// library opened, is not marked, and would be inherited.
+func childFiles(files [3]*os.File) []uintptr {
+	const closed = ^uintptr(0)
+	table := []uintptr{files[0].Fd(), files[1].Fd(), files[2].Fd()}
+	for range highestInherited() - 2 {
+		table = append(table, closed)
+	}
+	return table
+}
+
+// highestInherited is the highest descriptor of this process that a child would
+// inherit, at least 2.
+func highestInherited() int {
+	highest := 2
+	dir, err := os.Open(descriptorDir)
+	if err != nil {
+		return highest
+	}
+	defer dir.Close()
+	names, _ := dir.Readdirnames(-1)
+	for _, name := range names {
+		fd, err := strconv.Atoi(name)
+		if err != nil || fd <= highest {
+			continue
+		}
+		if flags, err := unix.FcntlInt(uintptr(fd), unix.F_GETFD, 0); err == nil && flags&unix.FD_CLOEXEC == 0 {
+			highest = fd
+		}
+	}
+	return highest
 }

@@ -17,6 +17,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/provider-measure/provider-measure/internal/testenv"
 )
 
@@ -28,12 +30,7 @@ func helper(name string, args []string) error {
 			fmt.Println(a)
 		}
 	case "alloc": // MiB, milliseconds
-		held := make([]byte, number(args[0])<<20)
-		for i := 0; i < len(held); i += 512 {
-			held[i] = 1
-		}
-		time.Sleep(time.Duration(number(args[1])) * time.Millisecond)
-		runtime.KeepAlive(held)
+		return helperAlloc(number(args[0])<<20, time.Duration(number(args[1]))*time.Millisecond)
 	case "spin":
 		for range runtime.NumCPU() - 1 {
 			go spin()
@@ -62,10 +59,28 @@ func helper(name string, args []string) error {
 		if err != nil {
 			return err
 		}
-		fmt.Println(r.Outcome)
+		fmt.Println(r.Outcome, r.Engine, r.EngineReason)
+		_, err = os.Stdout.Write(r.Stdout)
+		return err
 	default:
 		return platformHelper(name, args)
 	}
+	return nil
+}
+
+// helperAlloc holds memory outside of Go's heap, of which the race detector
+// would keep copies.
+func helperAlloc(size int, hold time.Duration) error {
+	if size > 0 {
+		held, err := unix.Mmap(-1, 0, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON)
+		if err != nil {
+			return err
+		}
+		for i := 0; i < len(held); i += 512 {
+			held[i] = 1
+		}
+	}
+	time.Sleep(hold)
 	return nil
 }
 

@@ -3,7 +3,6 @@ package probe
 import (
 	"context"
 	"errors"
-	"os"
 	"syscall"
 )
 
@@ -31,16 +30,20 @@ func tracePermitted(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	refused := make(chan error, 1)
-	go onOtherThread(func() {
-		attr := &syscall.ProcAttr{Sys: &syscall.SysProcAttr{Ptrace: true}}
-		_, err := syscall.ForkExec("/proc/self/no-such-file", []string{"none"}, attr)
-		refused <- err
-	})
-	if err := <-refused; errors.Is(err, os.ErrPermission) {
+	refused := make(chan bool, 1)
+	go onFreshThread(func() { refused <- traceRefused() })
+	if <-refused {
 		return errTraceRefused
 	}
 	return nil
+}
+
+// traceRefused reports whether this host refuses ptrace: a child asks to be
+// traced, and if it may, fails to execute a file that does not exist.
+func traceRefused() bool {
+	attr := &syscall.ProcAttr{Sys: &syscall.SysProcAttr{Ptrace: true}}
+	_, err := syscall.ForkExec("/proc/self/no-such-file", []string{"none"}, attr)
+	return errors.Is(err, syscall.EPERM)
 }
 
 func tracerFigures() []Capability {

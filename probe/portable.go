@@ -13,6 +13,8 @@ const (
 	searchPeriod = 20 * time.Millisecond
 	// sweepPause lets killed processes disappear before the next search.
 	sweepPause = 2 * time.Millisecond
+	// sweepEmpty is how many searches in a row must find nobody.
+	sweepEmpty = 3
 	// sweepMost bounds the killing of a tree that forks faster than it is found.
 	sweepMost = 20 * time.Second
 )
@@ -56,9 +58,8 @@ func (e portableEngine) run(j *job) (*observed, error) {
 		return &p.seen, nil
 	}
 	attr := &syscall.ProcAttr{
-		Dir: j.scratch, Env: j.env,
-		Files: []uintptr{j.files[0].Fd(), j.files[1].Fd(), j.files[2].Fd()},
-		Sys:   &syscall.SysProcAttr{Setsid: true},
+		Dir: j.scratch, Env: j.env, Files: childFiles(j.files),
+		Sys: &syscall.SysProcAttr{Setsid: true},
 	}
 	pid, begun, err := forkRetrying(j, attr)
 	if err != nil {
@@ -193,6 +194,7 @@ func (p *portable) end() (*observed, error) {
 	if err := p.sweep(); err != nil {
 		return nil, err
 	}
+	p.reap()
 	var ws syscall.WaitStatus
 	var usage syscall.Rusage
 	for {
@@ -218,7 +220,9 @@ func (p *portable) end() (*observed, error) {
 // killed.
 func (p *portable) sweep() error {
 	deadline := time.Now().Add(sweepMost)
-	for {
+	// A process in the middle of an exec shows no environment, so that one search
+	// without a find is not enough.
+	for empty := 0; empty < sweepEmpty; {
 		_ = syscall.Kill(-p.root, syscall.SIGKILL)
 		p.search()
 		left := 0
@@ -231,14 +235,28 @@ func (p *portable) sweep() error {
 				}
 			}
 		}
-		if left == 0 {
-			return nil
+		empty++
+		if left > 0 {
+			empty = 0
 		}
 		if time.Now().After(deadline) {
 			return &Error{Code: CodeObserve, Op: "end the descendants of", Path: p.job.path, Err: errSweep}
 		}
 		time.Sleep(sweepPause)
 	}
+	return nil
+}
+
+// reap reaps descendants that have become children of the host.
+func (p *portable) reap() {
+	started := make(map[int]int64, len(p.found))
+	for pid, f := range p.found {
+		if pid != p.root {
+			started[pid] = f.start
+		}
+	}
+	reapOrphans(started)
+	reapSession(p.root)
 }
 
 // figures fills in the times and sizes. usage is the program's own and that of

@@ -11,6 +11,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// descriptorDir lists the descriptors of the process that reads it.
+const descriptorDir = "/proc/self/fd"
+
 // tableEntry is one process of the host that is alive.
 type tableEntry struct {
 	pid, parent, group, session int

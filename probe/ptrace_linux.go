@@ -163,3 +163,6 @@ func processClock(pid int) (time.Duration, error) {
 // isProcess reports whether tid is a process and not a further thread of one:
 // only then does a thread of that number exist in the process of that number.
 func isProcess(tid int) bool { return unix.Tgkill(tid, tid, 0) == nil }
+
+// addressOf is the address of a number that a system call fills in.
+func addressOf(n *int32) uintptr { return uintptr(unsafe.Pointer(n)) }

@@ -3,7 +3,6 @@ package probe
 import (
 	"errors"
 	"os"
-	"runtime"
 	"syscall"
 	"time"
 
@@ -15,18 +14,15 @@ type tracerEngine struct{}
 
 func (tracerEngine) name() string { return EngineTracer }
 
-// run gives the job a thread of its own. The thread is never the leader of the
-// thread group, because the leader's restrictions would be the host's own in
-// /proc; and it is never unlocked, so that it ends with the goroutine and its
-// restrictions with it.
+// run gives the job a thread of its own.
 func (tracerEngine) run(j *job) (*observed, error) {
 	type answer struct {
 		seen *observed
 		err  error
 	}
 	answers := make(chan answer, 1)
-	go onOtherThread(func() {
-		t := &tracer{job: j, handleFD: -1, tasks: map[int]*task{}, account: account{live: map[int]*process{}}}
+	go onFreshThread(func() {
+		t := &tracer{job: j, handleFD: -1, tasks: map[int]*task{}, early: map[int]bool{}, account: account{live: map[int]*process{}}}
 		seen, err := t.run()
 		answers <- answer{seen, err}
 	})
@@ -34,30 +30,11 @@ func (tracerEngine) run(j *job) (*observed, error) {
 	return a.seen, a.err
 }
 
-// onOtherThread calls f on a locked thread that is not the leader of the thread
-// group. When the calling goroutine is on the leader, the leader is held, locked
-// and waiting, until another thread has taken f over: merely starting another
-// goroutine may come back to the leader many times.
-func onOtherThread(f func()) {
-	runtime.LockOSThread()
-	if unix.Gettid() != unix.Getpid() {
-		f()
-		return // still locked: the thread ends here
-	}
-	taken := make(chan struct{})
-	go func() {
-		runtime.LockOSThread()
-		close(taken)
-		f()
-	}()
-	<-taken
-	runtime.UnlockOSThread()
-}
-
 // task is one task of the tree, a process's first or a further thread.
 type task struct {
-	state   traceeState
-	process *process
+	state     traceeState
+	process   *process
+	announced bool // its maker's event was seen
 }
 
 // tracer is one traced run. All of it but account and job.stop is used by the
@@ -69,10 +46,16 @@ type tracer struct {
 	handleFD int
 	seized   bool
 	tasks    map[int]*task // by task number
-	account  account
-	killing  bool
-	wallAt   time.Time
-	seen     observed
+	// early has the tasks that ended before their makers' events were seen, and
+	// whether they were processes. Reports of different tasks come in no order.
+	early   map[int]bool
+	account account
+	killing bool
+	// started has the start times of all processes but root, where orphans
+	// come to the host, which must then reap them; else it is nil.
+	started map[int]int64
+	wallAt  time.Time
+	seen    observed
 }
 
 // run starts the program, follows the tree to its end and returns what was seen.
@@ -89,9 +72,13 @@ func (t *tracer) run() (*observed, error) {
 	if err != nil || !started {
 		return &t.seen, err
 	}
+	if adopts() {
+		t.started = map[int]int64{}
+	}
 	sampler := sample(&t.account, t.job.limits, t.job.stop)
 	err = t.follow()
 	sampler.halt()
+	reapOrphans(t.started)
 	if err != nil {
 		return nil, err
 	}
@@ -105,9 +92,10 @@ func (t *tracer) run() (*observed, error) {
 func (t *tracer) start() (bool, error) {
 	pid, begun, err := t.fork()
 	if err != nil {
-		if t.seen.start = startError(t.job.path, err); t.seen.start.Code == CodeStartOther && errors.Is(err, unix.EPERM) {
+		if errors.Is(err, unix.EPERM) && traceRefused() {
 			return false, &Error{Code: CodeObserve, Op: "trace", Path: t.job.path, Err: errTraceRefused}
 		}
+		t.seen.start = startError(t.job.path, err)
 		return false, nil
 	}
 	t.root, t.wallAt = pid, begun
@@ -134,7 +122,7 @@ func (t *tracer) start() (bool, error) {
 	t.executed(pid)
 	p := t.account.add(pid)
 	p.living = 1
-	t.tasks[pid] = &task{state: running, process: p}
+	t.tasks[pid] = &task{state: running, process: p, announced: true}
 	// The tracer waits for tracees; what wakes it is the end of the first one.
 	// The handle names that process and never another, whenever it is used.
 	t.job.stop.onStop(func() { _ = unix.PidfdSendSignal(t.handleFD, unix.SIGKILL, nil, 0) })
@@ -144,10 +132,7 @@ func (t *tracer) start() (bool, error) {
 // fork starts the child and returns when the start that succeeded was begun.
 func (t *tracer) fork() (pid int, begun time.Time, err error) {
 	attr := &syscall.ProcAttr{
-		Dir: t.job.scratch,
-		Env: t.job.env,
-		// Everything else is close-on-exec, by this package and by Go.
-		Files: []uintptr{t.job.files[0].Fd(), t.job.files[1].Fd(), t.job.files[2].Fd()},
+		Dir: t.job.scratch, Env: t.job.env, Files: childFiles(t.job.files),
 		// Pdeathsig covers the moment in which the child is not traced.
 		Sys: &syscall.SysProcAttr{Ptrace: true, Setsid: true, Pdeathsig: syscall.SIGKILL, PidFD: &t.handleFD},
 	}
@@ -270,6 +255,9 @@ func (t *tracer) meet(tid int) *task {
 	whole := isProcess(tid)
 	if whole {
 		k.process = t.account.add(tid)
+		if t.started != nil {
+			t.started[tid] = startOf(tid)
+		}
 	} else {
 		k.process = t.processOf(tid)
 	}
@@ -296,7 +284,14 @@ func (t *tracer) processOf(tid int) *process {
 
 // born notes that parent made the task child.
 func (t *tracer) born(parent *task, child int) {
-	if k := t.meet(child); k.process != parent.process {
+	if whole, ok := t.early[child]; ok {
+		delete(t.early, child)
+		parent.process.forked = parent.process.forked || whole
+		return
+	}
+	k := t.meet(child)
+	k.announced = true
+	if k.process != parent.process {
 		parent.process.forked = true
 	}
 }
@@ -335,7 +330,7 @@ func (t *tracer) killAll() {
 func (t *tracer) changedImage(tid int, k *task) *task {
 	if former, err := eventMessage(tid); err == nil && former != tid {
 		delete(t.tasks, former)
-		k = &task{state: running, process: k.process}
+		k = &task{state: running, process: k.process, announced: true}
 		t.tasks[tid] = k
 	}
 	k.process.living = 1
@@ -359,6 +354,9 @@ func (t *tracer) ended(tid int, ev event, usage *unix.Rusage) {
 		return
 	}
 	delete(t.tasks, tid)
+	if !k.announced {
+		t.early[tid] = tid == k.process.pid
+	}
 	if k.state != exiting {
 		k.process.living--
 	}
