@@ -3,6 +3,7 @@ package housetest
 import (
 	"fmt"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -104,4 +105,20 @@ func TestImportGraphBites(t *testing.T) {
 		{"renamed", "probe/a.go", "package p\nimport x \"" + module + "/digest\"\n", 1},
 		{"unknown package", "helper/a.go", "package p\n", 1},
 	})
+}
+
+// A package that the architecture does not mention was not thought about.
+func TestArchitectureNamesEveryPackage(t *testing.T) {
+	text := document(t, "ARCHITECTURE.md")
+	seen := map[string]bool{}
+	for _, s := range goSources(t) {
+		pkg := s.Package()
+		if seen[pkg] {
+			continue
+		}
+		seen[pkg] = true
+		if !strings.Contains(text, "`"+pkg+"`") && !regexp.MustCompile(`(?m)^[ |+-]*`+regexp.QuoteMeta(pkg)+` `).MatchString(text) {
+			t.Errorf("docs/ARCHITECTURE.md does not name package %s", pkg)
+		}
+	}
 }

@@ -40,9 +40,13 @@ func realHosts() map[string]bool {
 	return out
 }
 
+// reservedHost also takes a name without a dot, which no public host has.
 func reservedHost(host string) bool {
+	if !strings.Contains(host, ".") {
+		return true
+	}
 	switch host {
-	case "localhost", "127.0.0.1", "example.com", "example.org", "example.net":
+	case "127.0.0.1", "example.com", "example.org", "example.net":
 		return true
 	}
 	for _, end := range []string{".example", ".invalid", ".test", ".localhost", ".example.com", ".example.org"} {
