@@ -22,10 +22,10 @@ type outside struct {
 
 // Exit codes.
 const (
-	exitGood      = 0 // done, and nothing was found wrong
-	exitFinding   = 1 // unavailable, changed, over budget, failed case
-	exitUsage     = 2 // usage or configuration
-	exitUnknown   = 3 // could not be determined
+	exitGood       = 0 // done, and nothing was found wrong
+	exitFinding    = 1 // unavailable, changed, over budget, failed case
+	exitUsage      = 2 // usage or configuration
+	exitUnknown    = 3 // could not be determined
 	exitUnfinished = 4 // timed out, cancelled or internal
 )
 
@@ -64,8 +64,8 @@ type session struct {
 	format string // json or text
 	// formatAsked is whether --format chose it, rather than where output goes.
 	formatAsked bool
-	status int    // what to end with when nothing failed
-	closes []func() error
+	status      int // what to end with when nothing failed
+	closes      []func() error
 }
 
 func (s *session) close() error {
@@ -102,7 +102,7 @@ func (s *session) app() *cli.App {
 		Action: s.rootAction,
 	}
 	app.Commands = []*cli.Command{
-		s.doctorCommand(), s.catalogCommand(), s.identifyCommand(), s.digestCommand(),
+		s.doctorCommand(), s.catalogCommand(), s.identifyCommand(), s.digestCommand(), s.probeCommand(),
 		s.schemaCommand(), s.explainCommand(), s.completionCommand(),
 	}
 	for _, c := range app.Commands {

@@ -23,6 +23,7 @@ const (
 	codeUnknownProvider   Code = "UNKNOWN_PROVIDER"
 	codeUnknownCode       Code = "UNKNOWN_CODE"
 	codeUnknownSchema     Code = "UNKNOWN_SCHEMA"
+	codeIdentity          Code = "EXPECTED_IDENTITY"
 	codeCancelled         Code = "CANCELLED"
 	codeOutputFailed      Code = "OUTPUT_FAILED"
 	codeInternal          Code = "INTERNAL"
