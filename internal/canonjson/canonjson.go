@@ -9,7 +9,6 @@ package canonjson
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"strconv"
 
@@ -21,9 +20,14 @@ import (
 	"github.com/provider-measure/provider-measure/internal/strictjson"
 )
 
-// errNumber reports a number that has a fraction or an exponent, or lies
-// outside ±(2^53−1).
-var errNumber = errors.New("number is not an integer within ±(2^53−1)")
+// Code names a reason of refusal beside those of package strictjson.
+type Code string
+
+func (c Code) Error() string { return string(c) }
+
+// CodeNotInteger: a number has a fraction or an exponent, or lies outside
+// ±(2^53−1).
+const CodeNotInteger Code = "json.not_integer"
 
 // maxSafeInteger is the largest integer that an IEEE double holds exactly
 // together with its neighbours: ECMAScript's Number.MAX_SAFE_INTEGER.
@@ -95,7 +99,7 @@ func normalise(data []byte) ([]byte, error) {
 func integer(literal string) (jsontext.Token, error) {
 	n, err := strconv.ParseInt(literal, 10, 64)
 	if err != nil || n > maxSafeInteger || n < -maxSafeInteger {
-		return jsontext.Token{}, errNumber
+		return jsontext.Token{}, fmt.Errorf("%w: %.64s", CodeNotInteger, literal)
 	}
 	return jsontext.Int(n), nil
 }
