@@ -31,11 +31,11 @@ func descriptorSchema() (*jsonschema.Schema, error) {
 	}
 	// It stands inside another document here, which says both.
 	record.ID, record.Schema = "", ""
-	types := map[reflect.Type]*jsonschema.Schema{reflect.TypeFor[*provider.Runtime](): record}
-	s, err := schemagen.For[DescriptorRecord]("capability-descriptor", "Capability descriptor", types)
+	s, err := schemagen.For[DescriptorRecord]("capability-descriptor", "Capability descriptor", nil)
 	if err != nil {
 		return nil, err
 	}
+	s.Properties["provider_runtime"] = record
 	s.Description = "One named operation, with the measured runtime that performs it."
 	one := 1
 	atLeastOne := func(s *jsonschema.Schema) { s.MinItems = &one }
