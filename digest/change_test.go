@@ -138,7 +138,8 @@ func TestTreeMovedAncestor(t *testing.T) {
 			must(t, os.Mkdir(filepath.Join(base, "other"), 0o755), os.Rename(root+"/d/d/d", filepath.Join(base, "other", "d")))
 		}
 	})
-	if !errors.Is(err, CodeChanged) {
+	var e *Error
+	if !errors.As(err, &e) || e.Code != CodeChanged || !strings.Contains(e.Detail, "moved") {
 		t.Errorf("got %v", err)
 	}
 }

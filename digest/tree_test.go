@@ -426,3 +426,32 @@ func TestTreeFirstFault(t *testing.T) {
 		refused(t, root, TreeOptions{Workers: 4}, CodeNotRegular, "f050x")
 	}
 }
+
+// The same for faults that the workers find.
+func TestTreeFirstFaultOfWorkers(t *testing.T) {
+	root := t.TempDir()
+	write(t, filepath.Join(root, "ok"), "x")
+	for range 20 {
+		ctx, cancel := context.WithCancel(t.Context())
+		p := newPipeline(ctx, root, TreeOptions{Workers: 4})
+		res, err := p.combine(cancel, func() error {
+			fd, _, err := openRoot(opTree, root)
+			if err != nil {
+				return err
+			}
+			dir := newDirHandle(fd)
+			defer dir.release()
+			for _, name := range []string{"ok", "ok", "gone-1", "ok", "gone-2", "gone-3", "ok"} {
+				if err := p.submit(dir, []byte(name), 0); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		cancel()
+		var e *Error
+		if !errors.As(err, &e) || e.Code != CodeChanged || filepath.Base(e.Path) != "gone-1" || res.Files != 0 {
+			t.Fatalf("got %+v, %v", res, err)
+		}
+	}
+}
