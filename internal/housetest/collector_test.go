@@ -22,7 +22,9 @@ func TestJudgeOfRuns(t *testing.T) {
 	event := func(action, test, output string) string {
 		return `{"Action":"` + action + `","Package":"` + module + `/digest","Test":"` + test + `","Output":"` + output + `"}` + "\n"
 	}
-	end := func(action string) string { return `{"Action":"` + action + `","Package":"` + module + `/digest"}` + "\n" }
+	end := func(action string) string {
+		return `{"Action":"` + action + `","Package":"` + module + `/digest"}` + "\n"
+	}
 	skipped := func(test, line string) string {
 		return event("output", test, "    a_test.go:1: "+line+`\n`) + event("skip", test, "")
 	}
