@@ -27,11 +27,11 @@ func RecordSchema() (*jsonschema.Schema, error) {
 		{Path: "features", Set: schemagen.Set(0)},
 		{Path: "features.[]", Set: schemagen.Text(1, 128, "")},
 		{Path: "checker_ids", Set: schemagen.Set(0)},
-		{Path: "checker_ids.[]", Set: schemagen.Text(0, 256, checkerPattern)},
+		{Path: "checker_ids.[]", Set: schemagen.Text(1, 0, checkerPattern)},
 		{Path: "configuration", Set: schemagen.Object},
 		{Path: "distribution_import_name", Set: schemagen.Text(1, 256, dottedPattern)},
 		{Path: "distribution_required_attributes", Set: schemagen.Set(64)},
-		{Path: "distribution_required_attributes.[]", Set: schemagen.Text(1, 256, identifierPattern)},
+		{Path: "distribution_required_attributes.[]", Set: schemagen.Text(1, 0, identifierPattern)},
 		{Path: "diagnostic", Set: schemagen.Text(1, maxDiagnostic, "")},
 	})
 	if err != nil {
@@ -89,6 +89,7 @@ func ManifestSchema() (*jsonschema.Schema, error) {
 		{Path: "identity.kind", Set: schemagen.Enum("SOURCE_TREE", "PYTHON_DISTRIBUTION_RECORD", "EXECUTABLE", "COMPOSITE")},
 		{Path: "identity.required_attributes", Set: schemagen.Set(64)},
 		{Path: "identity.components", Set: schemagen.Set(64)},
+		{Path: "identity.digest", Set: schemagen.Names(platformPattern)},
 		{Path: "identity.digest.*", Set: schemagen.Text(71, 71, digestPattern)},
 		{Path: "runtime.timeout_secs", Set: schemagen.Range(1, maxTimeoutSecs)},
 		{Path: "install.method", Set: schemagen.Enum("python", "npm", "go", "command")},

@@ -90,12 +90,20 @@ func Enum(values ...string) func(*jsonschema.Schema) {
 	}
 }
 
-// Text bounds a string's length in characters and gives it a pattern, if not
-// empty.
+// Text bounds a string's length in characters, most 0 being no bound, and gives
+// it a pattern, if not empty.
 func Text(least, most int, pattern string) func(*jsonschema.Schema) {
 	return func(s *jsonschema.Schema) {
-		s.MinLength, s.MaxLength, s.Pattern = &least, &most, pattern
+		s.MinLength, s.Pattern = &least, pattern
+		if most > 0 {
+			s.MaxLength = &most
+		}
 	}
+}
+
+// Names gives the keys of a map a pattern.
+func Names(pattern string) func(*jsonschema.Schema) {
+	return func(s *jsonschema.Schema) { s.PropertyNames = &jsonschema.Schema{Pattern: pattern} }
 }
 
 // Set makes an array's items unique and bounds their number; most 0 is no bound.
