@@ -20,12 +20,14 @@ func TestParseMetadata(t *testing.T) {
 		{name: "plain", in: meta("a", "1"), want: Metadata{MetadataVersion: "2.1", Name: "a", Version: "1"}},
 		{name: "case and CRLF", in: "NAME:a\r\nversion : 1\r\nVersion: 2\r\n\r\nName: b", want: Metadata{Name: "a", Version: "2"}, wantErr: CodeMetadataMalformed},
 		{name: "CRLF", in: "NAME:a\r\nversion:  1 \r\n\r\nName: b", want: Metadata{Name: "a", Version: "1"}},
-		{name: "licences", in: meta("a", "1") + "License-Expression: MIT OR BSD-3-Clause\nLicense-File: LICENSE\nLicense-File: docs/COPYING\n" +
-			"Classifier: License :: OSI Approved :: MIT License\nClassifier: Topic :: X\nLicense: long\n        text\n",
+		{
+			name: "licences", in: meta("a", "1") + "License-Expression: MIT OR BSD-3-Clause\nLicense-File: LICENSE\nLicense-File: docs/COPYING\n" +
+				"Classifier: License :: OSI Approved :: MIT License\nClassifier: Topic :: X\nLicense: long\n        text\n",
 			want: Metadata{
 				MetadataVersion: "2.1", Name: "a", Version: "1", License: "long\ntext", LicenseExpression: "MIT OR BSD-3-Clause",
 				LicenseFiles: []string{"LICENSE", "docs/COPYING"}, LicenseClassifiers: []string{"License :: OSI Approved :: MIT License"},
-			}},
+			},
+		},
 		{name: "body", in: meta("a", "1") + "\nName: other\n\xff\x00", want: Metadata{MetadataVersion: "2.1", Name: "a", Version: "1"}},
 		{name: "stray line ends headers", in: meta("a", "1") + "stray\nName: other\n", want: Metadata{MetadataVersion: "2.1", Name: "a", Version: "1"}},
 		{name: "BOM", in: "\ufeff" + meta("a", "1"), want: Metadata{MetadataVersion: "2.1", Name: "a", Version: "1"}},
