@@ -29,7 +29,7 @@ func TestJudgeOfRuns(t *testing.T) {
 		return event("output", test, "    a_test.go:1: "+line+`\n`) + event("skip", test, "")
 	}
 	passed := event("pass", "TestA", "") + end("pass")
-	approved := "# words\n\ndigest.TestRoot root needs mknod\ndigest.TestDisk sparse no such files\n"
+	approved := "# words\n\ndigest.TestRoot root needs mknod\ndigest.TestRoot mknod forbidden\ndigest.TestDisk sparse no such files\n"
 	tests := []struct {
 		name   string
 		runs   []string
@@ -51,6 +51,7 @@ func TestJudgeOfRuns(t *testing.T) {
 		{"another bucket", []string{passed + skipped("TestDisk", "SKIP[network] none here")}, "", "1 passed, 1 failed, 1 skipped", 1},
 		{"untyped skip", []string{passed + skipped("TestDisk", "none here")}, "", "1 passed, 1 failed, 1 skipped", 1},
 		{"passed as the other user", []string{passed + skipped("TestRoot", "SKIP[root] x"), event("pass", "TestRoot", "")}, "", "2 passed, 0 failed, 1 skipped", 0},
+		{"the other user lacks something else", []string{passed + skipped("TestRoot", "SKIP[root] x"), skipped("TestRoot", "SKIP[mknod] x")}, "", "1 passed, 0 failed, 2 skipped", 0},
 		{"skipped as both users", []string{passed + skipped("TestRoot", "SKIP[root] x"), skipped("TestRoot", "SKIP[root] x")}, "", "1 passed, 2 failed, 2 skipped", 1},
 	}
 	ci := filepath.Join(testenv.RepoRoot(t), ".ci", "tests")
