@@ -295,8 +295,13 @@ func FuzzParseDescriptor(f *testing.F) {
 	f.Add(descriptor(f, "a_b", func(r *DescriptorRecord) {
 		r.ProviderRuntime, r.InputKinds, r.ArtifactTypes = nil, []string{KindTypedArtifact}, []string{"x"}
 	}).canonical)
-	f.Add(bytes.Replace(good, []byte(`"tags":["graph"],`), nil, 1))
-	f.Add(bytes.Replace(good, []byte(`"Demo"`), []byte("\"e\u0301\""), 1))
+	for from, to := range map[string]string{`"tags":["graph"],`: "", `"Demo"`: "\"e\u0301\""} {
+		seed := bytes.Replace(good, []byte(from), []byte(to), 1)
+		if _, err := ParseDescriptor(seed); err != nil || bytes.Equal(seed, good) {
+			f.Fatalf("seed %s: %v", seed, err)
+		}
+		f.Add(seed)
+	}
 	f.Add([]byte(`{"descriptor_version":"1"}`))
 	f.Fuzz(func(t *testing.T, in []byte) {
 		d, err := ParseDescriptor(in)

@@ -134,10 +134,12 @@ func TestDecide(t *testing.T) {
 		{"no mode left", Rules{DeniedModes: modes(verify, explore)}, nil, []string{ReasonModeDenied}},
 		{"no mode left in two ways", Rules{AllowedModes: modes(verify), DeniedModes: modes(explore)}, modes(verify), nil},
 		{
-			"everything", Rules{
+			"everything",
+			Rules{
 				AllowedIDs: []string{"a.b"}, DeniedIDs: []string{"graph-theory.demo"}, AllowedDomains: []string{"a"}, DeniedDomains: []string{"graph-theory"},
 				AllowedTags: []string{"a"}, DeniedTags: []string{"graph"}, DeniedModes: modes(explore, verify),
-			}, nil,
+			},
+			nil,
 			[]string{ReasonIDNotAllowed, ReasonIDDenied, ReasonDomainNotAllowed, ReasonDomainDenied, ReasonTagNotAllowed, ReasonTagDenied, ReasonModeDenied},
 		},
 	}
