@@ -113,7 +113,7 @@ func TestLicenseFiles(t *testing.T) {
 	const di = "p-1.dist-info"
 	rec := &Record{}
 	for _, p := range []string{
-		di + "/licenses/LICENSE", di + "/licenses/any.py", di + "/LICENSE.txt", di + "/license_files/X", di + "/OWNERS", di + "/METADATA",
+		di + "/licenses/LICENSE", di + "/licenses/any.py", di + "/license.py", di + "/LICENSE.txt", di + "/license_files/X", di + "/OWNERS", di + "/METADATA",
 		"p/COPYING", "p/Notice.md", "p/license_server.py", "p/license.py", "p/LICENSE.json", "p/licenses.txt", "p/AUTHORS.rst", "p/licence",
 		"../LICENSE", "/LICENSE", "p/../LICENSE", "p\\LICENSE", "p/" + strings.Repeat("x", 300) + "/LICENSE", "p/COPYING", "p/LICENSE.", "licenses/README",
 	} {
