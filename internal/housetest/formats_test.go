@@ -93,6 +93,9 @@ func TestFormatsNameEveryKey(t *testing.T) {
 		{"catalog/policy_parse.go", "json", "## Catalog", only("policyDefinition"), 11},
 		{"measure/record.go", "json", "## Measurement record", every, 35},
 		{"measure/contract.go", "json", "## Measurement record", only("contract"), 5},
+		{"probe/result.go", "json", "## Probe result", every, 50},
+		{"cmd/provider-measure/probe.go", "json", "## Probe result", only("probeReport", "probeRun"), 10},
+		{"cmd/provider-measure/probe_text.go", "json", "## Probe result", only("probeMedian"), 6},
 		{"cmd/provider-measure/output.go", "json", "## Errors", only("errorDocument", "errorBody"), 5},
 	}
 	found := map[string]bool{}
