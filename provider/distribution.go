@@ -96,7 +96,7 @@ func (h *Host) measureDistribution(ctx context.Context, m *Manifest, id *Identif
 		return "", "", nil, failure
 	}
 	if d.Version != m.Version {
-		return "", "", nil, versionSkew(m, d.Version)
+		return "", "", nil, skewOf(m, d.Version, id.Measured)
 	}
 	inventory, failure := inventoryOf(ctx, d)
 	if failure != nil {
@@ -134,6 +134,9 @@ func refuseEditable(d *digest.Distribution) *Error {
 func inventoryOf(ctx context.Context, d *digest.Distribution) (*digest.Inventory, *Error) {
 	if pairs := d.Record.Conflicts(); len(pairs) > 0 {
 		first := pairs[0]
+		if first[0].Line > first[1].Line {
+			first[0], first[1] = first[1], first[0]
+		}
 		return nil, &Error{
 			Code: CodeMalformedRuntime, Reason: ReasonRecordConflict, Path: filepath.Join(d.MetadataDir, "RECORD"),
 			Message: fmt.Sprintf("RECORD names %q twice, in lines %d and %d that disagree", first[0].Path, first[0].Line, first[1].Line),
@@ -149,6 +152,7 @@ func inventoryOf(ctx context.Context, d *digest.Distribution) (*digest.Inventory
 		return nil, &Error{
 			Code: CodeMalformedRuntime, Reason: ReasonRecordedRefused, Path: r.Row.Path,
 			Message: fmt.Sprintf("RECORD line %d names %q, which is refused: %s%s", r.Row.Line, r.Row.Path, r.Why, andMore(n-1)),
+			Hint:    "install the distribution again, from a wheel whose RECORD names only its own files",
 		}
 	}
 	if n := len(inventory.Missing); n > 0 {

@@ -115,8 +115,11 @@ func versionSkew(m *Manifest, measured string) *Error {
 // skewOf is versionSkew with the file that told the version.
 func skewOf(m *Manifest, told string, measured Measured) *Error {
 	e := versionSkew(m, told)
-	if measured.Executable != nil {
+	switch {
+	case measured.Executable != nil:
 		e.Path = measured.Executable.Path
+	case measured.Distribution != nil:
+		e.Path = measured.Distribution.MetadataDir
 	}
 	return e
 }

@@ -86,6 +86,18 @@ func environment(pairs ...string) func(string) (string, bool) {
 // hostPython is the machine's interpreter, links resolved.
 func hostPython(t testing.TB) *Python {
 	t.Helper()
+	for _, dir := range filepath.SplitList(os.Getenv("PATH")) {
+		exe := filepath.Join(dir, "python3")
+		if script, err := isScript(exe); err != nil || script || !isExecutable(exe) {
+			continue
+		}
+		// Where its files are enough, no process is needed.
+		if p, _, err := readPrefix(exe); err == nil && p != nil {
+			if p.Executable, err = filepath.EvalSymlinks(exe); err == nil {
+				return p
+			}
+		}
+	}
 	p, err := NewHost(nil, HostOptions{Lookup: environment("PATH", os.Getenv("PATH"))}).Python(t.Context())
 	if err != nil {
 		testenv.Skip(t, "python", err.Error())
