@@ -155,19 +155,13 @@ func (r *resolver) locate(row Row) (string, error) {
 	if strings.HasPrefix(row.Path, "/") {
 		return "", &rowFault{CodeOutside, "absolute path"}
 	}
-	depth := 0
-	if r.site != "" {
-		depth = strings.Count(r.site, "/") + 1
-	}
-	for part := range strings.SplitSeq(row.Path, "/") {
-		if part != ".." {
-			depth++
-		} else if depth--; depth < 0 {
-			return "", &rowFault{CodeOutside, "leads out of the environment"}
-		}
-	}
 	rel := path.Join(r.site, row.Path)
-	if rel == "." || rel == "" || rel == ".." || strings.HasPrefix(rel, "../") {
+	// Joined to a relative path, a climb above the prefix keeps its leading ..,
+	// even if it comes back in by name.
+	if rel == ".." || strings.HasPrefix(rel, "../") {
+		return "", &rowFault{CodeOutside, "leads out of the environment"}
+	}
+	if rel == "." || rel == "" {
 		return "", &rowFault{CodeOutside, "names the environment itself"}
 	}
 	return rel, nil
