@@ -98,16 +98,21 @@ func (m *measurement) installers(ctx context.Context, in *provider.Install) (fou
 	case provider.InstallGo:
 		return m.goInstaller(ctx, in)
 	case provider.InstallCommand:
-		return []installer{{name: commandName(in.Argv), argv: in.Argv, admit: in.Env}}, nil
+		return m.commandInstaller(ctx, in)
 	}
 	return nil, []string{fmt.Sprintf("no installer is known for method %q", in.Method)}
 }
 
-func commandName(argv []string) string {
-	if len(argv) == 0 {
-		return "command"
+// commandInstaller is the manifest's own command, called by its program's name:
+// it has no version that could be asked for.
+func (m *measurement) commandInstaller(ctx context.Context, in *provider.Install) ([]installer, []string) {
+	c := installer{argv: in.Argv, admit: in.Env}
+	spec, err := m.spec(ctx, &c, in.Argv, in.Timeout)
+	if err != nil {
+		return nil, []string{messageOf(err)}
 	}
-	return clean("command " + filepath.Base(argv[0]))
+	c.name = clean("command " + filepath.Base(spec.Path))
+	return []installer{c}, nil
 }
 
 // spec makes a run of an installer's program.

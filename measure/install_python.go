@@ -24,10 +24,12 @@ func uvArgv(uv, python string, in *provider.Install) []string {
 	}
 }
 
+// pipArgv is the command of pip. Retries are said here, for without one pip tells
+// nothing of a refused connection.
 func pipArgv(python string, in *provider.Install) []string {
 	return []string{
 		python, "-I", "-m", "pip", "install", "--target", "${scratch}/" + targetDir, "--no-deps", "--no-cache-dir", "--no-input",
-		"--disable-pip-version-check", "--no-compile", "--only-binary", ":all:", in.Package + "==" + in.Version,
+		"--disable-pip-version-check", "--no-compile", "--retries", "3", "--only-binary", ":all:", in.Package + "==" + in.Version,
 	}
 }
 

@@ -16,6 +16,8 @@ const (
 	maxWhole = 1<<53 - 1
 	// maxSeconds is far above any time-out, and keeps microseconds exact.
 	maxSeconds = 1e9
+	// maxLoad is more runnable threads than a host can have.
+	maxLoad = 1e9
 	// maxRequirements and maxLibraries bound lists that a manifest or an
 	// executable makes.
 	maxRequirements = 1024
@@ -113,7 +115,7 @@ func (c *checker) environment(e *Environment) {
 	c.whole("/environment/memory_bytes", e.MemoryBytes, 1)
 	if e.Load != nil {
 		for _, v := range e.Load {
-			c.that(v >= 0 && v <= 1e9, "/environment/load", "holds %v", v)
+			c.that(v >= 0 && v <= maxLoad, "/environment/load", "holds %v", v)
 		}
 	}
 	if e.Interpreter != nil {
