@@ -21,13 +21,14 @@ COUNT    ?= 6
 
 TOOL = $(GO) tool -modfile=tools/go.mod
 
-.PHONY: help demo build test check format vet staticcheck house providers bench fuzz vuln clean distclean
+.PHONY: help demo build test check format fmt vet staticcheck house providers bench fuzz vuln clean distclean
 
 help:
 	@echo 'make demo       measure a real provider: graph.compute.properties on NetworkX'
 	@echo 'make build      bin/provider-measure'
 	@echo 'make test       every test; installs the real providers into .providers first'
 	@echo 'make check      format, vet for three platforms, staticcheck, build, tests of the house'
+	@echo 'make fmt        format every Go file'
 	@echo 'make bench      benchmarks, summarised (BENCH=regexp COUNT=6)'
 	@echo 'make fuzz       every fuzz target for FUZZTIME=10s each'
 	@echo 'make vuln       known vulnerabilities in what is called'
@@ -51,13 +52,16 @@ test: providers
 check: format vet staticcheck build house
 
 # gofumpt is given files, since a folder argument would take it through .providers.
+SOURCES = find . -name '.[!.]*' -prune -o -name testdata -prune -o -name '*.go' -print0
+
 format:
-	@$(TOOL) gofumpt -version >&2
-	@unformatted=$$(find . -name '.[!.]*' -prune -o -name testdata -prune -o -name '*.go' -print0 | \
-		xargs -0 $(TOOL) gofumpt -l) || exit 1; \
+	@unformatted=$$($(SOURCES) | xargs -0 $(TOOL) gofumpt -l) || exit 1; \
 	if [ -n "$$unformatted" ]; then \
-		echo "not formatted; run: go tool -modfile=tools/go.mod gofumpt -w" $$unformatted >&2; exit 1; \
+		echo "not formatted; run make fmt:" $$unformatted >&2; exit 1; \
 	fi
+
+fmt:
+	@$(SOURCES) | xargs -0 $(TOOL) gofumpt -w
 
 vet:
 	@GOOS=linux GOARCH=amd64 $(GO) vet ./...
