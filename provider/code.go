@@ -141,15 +141,16 @@ func (e *Error) ReasonText() string {
 	return e.Reason.Error()
 }
 
-// AsError returns err as an *Error; a foreign error becomes one with code
-// fallback, and nil stays nil.
+// AsError returns err as an *Error of the caller's own, which may be changed; a
+// foreign error becomes one with code fallback, and nil stays nil.
 func AsError(err error, fallback Code) *Error {
 	if err == nil {
 		return nil
 	}
 	var e *Error
 	if errors.As(err, &e) {
-		return e
+		own := *e
+		return &own
 	}
 	return &Error{Code: fallback, Message: err.Error(), Err: err}
 }

@@ -73,7 +73,10 @@ func (h *Host) Python(ctx context.Context) (*Python, error) {
 	s := h.joinSearch(ctx)
 	select {
 	case <-s.done:
-		return s.python.clone(), s.err
+		if s.err != nil {
+			return nil, AsError(s.err, CodeUnavailable)
+		}
+		return s.python.clone(), nil
 	case <-ctx.Done():
 		h.leaveSearch(s)
 		return nil, ctx.Err()
