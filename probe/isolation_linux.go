@@ -18,21 +18,12 @@ func tracerLimits(l Limits) []LimitStatus {
 	}, "")
 }
 
-// properties says what the tracer enforces for j.
+// properties says what the tracer enforces for j. A plan that cannot be made is
+// reported when it is made for the run itself.
 func (tracerEngine) properties(j *job) []PropertyStatus {
-	const unbuilt = "this version of the tracer does not restrict its thread"
-	all := []PropertyStatus{{Property: PropertyNetwork, Reason: unbuilt}}
-	if j.network == NetworkAllow {
-		all[0].Reason = networkAllowed
+	p := &plan{job: j, landlock: landlock{abi: landlockVersion(), ruleset: -1}}
+	if filtersAvailable() {
+		p.filter = systemCallFilter(j.network)
 	}
-	all = append(all,
-		PropertyStatus{Property: PropertyProcesses, Enforced: true, Method: "every descendant is traced, counted and killed"},
-		PropertyStatus{Property: PropertyMemory, Enforced: true, Method: "the tree is sampled and killed above the limit"},
-	)
-	for _, p := range []Property{
-		PropertyWrites, PropertyReads, PropertyPrivileges, PropertyHost, PropertySignals, PropertySyscalls,
-	} {
-		all = append(all, PropertyStatus{Property: p, Reason: unbuilt})
-	}
-	return all
+	return p.properties()
 }

@@ -72,14 +72,6 @@ func waitOne(pid int, usage *unix.Rusage) (status uint32, err error) {
 	}
 }
 
-// isGroupStop reports whether a tracee that is not seized is in a group stop
-// rather than before a signal: only the latter has a siginfo.
-func isGroupStop(tid int) bool {
-	var info [128]byte                                                          // siginfo_t
-	err := ptracePointer(unix.PTRACE_GETSIGINFO, tid, 0, unsafe.Pointer(&info)) //nolint:gosec // the kernel fills it
-	return errors.Is(err, unix.EINVAL)
-}
-
 func ptracePointer(request, pid int, addr uintptr, data unsafe.Pointer) error {
 	_, _, errno := unix.Syscall6(unix.SYS_PTRACE, uintptr(request), uintptr(pid), addr, uintptr(data), 0, 0)
 	if errno != 0 {
@@ -99,42 +91,6 @@ func readRegisters(tid int) (registers, error) {
 	iov.SetLen(len(r))
 	err := ptracePointer(unix.PTRACE_GETREGSET, tid, 1, unsafe.Pointer(&iov)) //nolint:gosec // the kernel fills it
 	return r, err
-}
-
-// seize replaces the tracing of a child that is stopped after its exec and asked
-// to be traced itself (PTRACE_TRACEME) by PTRACE_SEIZE. Only a seized tracee can
-// be left in a group stop, so only then does job control behave as untraced.
-//
-// The child is detached with SIGSTOP, so that it goes from the trap straight
-// into a group stop, and is seized there. Its registers are compared across the
-// change: a SIGCONT from a third party in between would let it run untraced,
-// which must not pass unseen.
-func seize(pid int) error {
-	before, err := readRegisters(pid)
-	if err != nil {
-		return err
-	}
-	if err := ptrace(unix.PTRACE_DETACH, pid, 0, uintptr(unix.SIGSTOP)); err != nil {
-		return err
-	}
-	if err := ptrace(unix.PTRACE_SEIZE, pid, 0, traceOptions); err != nil {
-		return err
-	}
-	status, err := waitOne(pid, nil)
-	if err != nil {
-		return err
-	}
-	if ev := decode(status, true); ev.kind != eventGroupStop {
-		return errSeizedAwake
-	}
-	after, err := readRegisters(pid)
-	if err != nil {
-		return err
-	}
-	if before != after {
-		return errSeizedAwake
-	}
-	return unix.Kill(pid, unix.SIGCONT)
 }
 
 // setLimit lowers one resource limit of a stopped process to value, soft and

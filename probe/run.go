@@ -21,9 +21,11 @@ import (
 func Run(ctx context.Context, spec Spec) (*Result, error) {
 	e, why := hostEngine()
 	r, err := runWith(ctx, spec, e)
-	if r == nil && errors.Is(err, errTraceRefused) {
-		e, why = portableEngine{}, string(errTraceRefused)
-		r, err = runWith(ctx, spec, e)
+	for _, refused := range []reason{errTraceRefused, errUnreadable} {
+		if r == nil && errors.Is(err, refused) {
+			e, why = portableEngine{}, string(refused)
+			r, err = runWith(ctx, spec, e)
+		}
 	}
 	if r != nil {
 		r.EngineReason = why

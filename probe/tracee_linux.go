@@ -71,7 +71,8 @@ type step struct {
 }
 
 // decode turns a wait status into an event. seized says that the task is under
-// PTRACE_SEIZE, where group stops are told apart from signals by the kernel.
+// PTRACE_SEIZE, as all are but the program before it is seized; there the kernel
+// tells group stops apart from signals.
 func decode(status uint32, seized bool) event {
 	low := status & 0x7f
 	switch {
@@ -104,36 +105,17 @@ func isStopSignal(sig unix.Signal) bool {
 	return sig == unix.SIGSTOP || sig == unix.SIGTSTP || sig == unix.SIGTTIN || sig == unix.SIGTTOU
 }
 
-// next returns the state after ev and what is to be done. seized is as for
-// decode: without it the first stop of a new task is a SIGSTOP that nobody
-// sent, and a group stop cannot be listened to.
-func (s traceeState) next(ev event, seized bool) (traceeState, step) {
-	switch ev.kind {
-	case eventEnded:
+// next returns the state after ev and what is to be done.
+func (s traceeState) next(ev event) (traceeState, step) {
+	switch {
+	case ev.kind == eventEnded:
 		return gone, step{verb: verbNothing}
-	case eventExit:
+	case ev.kind == eventExit || s == exiting:
 		return exiting, step{verb: verbResume}
-	case eventGroupStop:
-		if s == exiting {
-			return exiting, step{verb: verbResume}
-		}
-		if !seized {
-			return running, step{verb: verbResume}
-		}
+	case ev.kind == eventGroupStop:
 		return halted, step{verb: verbListen}
-	case eventSignal:
-		if s == exiting {
-			return exiting, step{verb: verbResume}
-		}
-		if s == embryo && !seized && ev.signal == unix.SIGSTOP {
-			return running, step{verb: verbResume}
-		}
+	case ev.kind == eventSignal:
 		return running, step{verb: verbResume, signal: ev.signal}
-	case eventTrap, eventFork, eventExec, eventOther:
-		if s == exiting {
-			return exiting, step{verb: verbResume}
-		}
-		return running, step{verb: verbResume}
 	}
-	return s, step{verb: verbResume}
+	return running, step{verb: verbResume}
 }

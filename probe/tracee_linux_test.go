@@ -10,23 +10,18 @@ func TestTraceeNext(t *testing.T) {
 	signal := func(s unix.Signal) event { return event{kind: eventSignal, signal: s} }
 	resumed := step{verb: verbResume}
 	for _, tt := range []struct {
-		name   string
-		state  traceeState
-		ev     event
-		legacy bool
-		want   traceeState
-		do     step
+		name  string
+		state traceeState
+		ev    event
+		want  traceeState
+		do    step
 	}{
 		{name: "first stop", state: embryo, ev: event{kind: eventTrap}, want: running, do: resumed},
 		{name: "first stop in a stopped process", state: embryo, ev: event{kind: eventGroupStop, signal: unix.SIGSTOP}, want: halted, do: step{verb: verbListen}},
-		{name: "first stop without seize", state: embryo, ev: signal(unix.SIGSTOP), legacy: true, want: running, do: resumed},
-		{name: "a real SIGSTOP without seize", state: running, ev: signal(unix.SIGSTOP), legacy: true, want: running, do: step{signal: unix.SIGSTOP}},
 		{name: "a real SIGSTOP to a new seized task", state: embryo, ev: signal(unix.SIGSTOP), want: running, do: step{signal: unix.SIGSTOP}},
-		{name: "another signal first without seize", state: embryo, ev: signal(unix.SIGUSR1), legacy: true, want: running, do: step{signal: unix.SIGUSR1}},
 		{name: "signal is delivered", state: running, ev: signal(unix.SIGCHLD), want: running, do: step{signal: unix.SIGCHLD}},
 		{name: "a trap of its own is delivered", state: running, ev: signal(unix.SIGTRAP), want: running, do: step{signal: unix.SIGTRAP}},
 		{name: "group stop", state: running, ev: event{kind: eventGroupStop, signal: unix.SIGTSTP}, want: halted, do: step{verb: verbListen}},
-		{name: "group stop without seize", state: running, ev: event{kind: eventGroupStop, signal: unix.SIGTSTP}, legacy: true, want: running, do: resumed},
 		{name: "continued", state: halted, ev: event{kind: eventTrap}, want: running, do: resumed},
 		{name: "stopped again", state: halted, ev: event{kind: eventGroupStop, signal: unix.SIGSTOP}, want: halted, do: step{verb: verbListen}},
 		{name: "signal when continued", state: halted, ev: signal(unix.SIGCONT), want: running, do: step{signal: unix.SIGCONT}},
@@ -44,7 +39,7 @@ func TestTraceeNext(t *testing.T) {
 		{name: "unknown event", state: running, ev: event{kind: eventOther}, want: running, do: resumed},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			got, do := tt.state.next(tt.ev, !tt.legacy)
+			got, do := tt.state.next(tt.ev)
 			if got != tt.want || do != tt.do {
 				t.Errorf("next = %v, %+v; want %v, %+v", got, do, tt.want, tt.do)
 			}

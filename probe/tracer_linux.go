@@ -2,8 +2,7 @@ package probe
 
 import (
 	"errors"
-	"os"
-	"syscall"
+	"runtime"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -24,6 +23,10 @@ func (tracerEngine) run(j *job) (*observed, error) {
 	go onFreshThread(func() {
 		t := &tracer{job: j, handleFD: -1, tasks: map[int]*task{}, early: map[int]bool{}, account: account{live: map[int]*process{}}}
 		seen, err := t.run()
+		if err == nil {
+			// Nothing is traced any more, and this thread was never restricted.
+			runtime.UnlockOSThread()
+		}
 		answers <- answer{seen, err}
 	})
 	a := <-answers
@@ -42,9 +45,8 @@ type task struct {
 type tracer struct {
 	job  *job
 	root int
-	// handleFD is the pidfd of root; it is opened by fork and closed by run.
+	// handleFD is the pidfd of root; it is opened by the forker and closed by run.
 	handleFD int
-	seized   bool
 	tasks    map[int]*task // by task number
 	// early has the tasks that ended before their makers' events were seen, and
 	// whether they were processes. Reports of different tasks come in no order.
@@ -60,15 +62,22 @@ type tracer struct {
 
 // run starts the program, follows the tree to its end and returns what was seen.
 func (t *tracer) run() (*observed, error) {
+	plan, err := newPlan(t.job)
+	if err != nil {
+		return nil, err
+	}
+	defer plan.close()
+	t.seen.isolation = plan.properties()
+	t.seen.limits = tracerLimits(t.job.limits)
+	f := newForker(t.job, plan)
+	defer f.end()
+	started, err := t.start(f)
 	defer func() {
 		t.job.stop.close()
 		if t.handleFD >= 0 {
 			_ = unix.Close(t.handleFD)
 		}
 	}()
-	t.seen.isolation = tracerEngine{}.properties(t.job)
-	t.seen.limits = tracerLimits(t.job.limits)
-	started, err := t.start()
 	if err != nil || !started {
 		return &t.seen, err
 	}
@@ -89,36 +98,27 @@ func (t *tracer) run() (*observed, error) {
 // start creates the child, stopped after its exec and before its first
 // instruction, and prepares it. It is false when there is nothing to follow: the
 // program could not be started, or was another than expected.
-func (t *tracer) start() (bool, error) {
-	pid, begun, err := t.fork()
-	if err != nil {
-		if errors.Is(err, unix.EPERM) && traceRefused() {
-			return false, &Error{Code: CodeObserve, Op: "trace", Path: t.job.path, Err: errTraceRefused}
-		}
-		t.seen.start = startError(t.job.path, err)
+func (t *tracer) start(f *forker) (bool, error) {
+	child := <-f.started
+	t.root, t.wallAt, t.handleFD = child.pid, child.begun, child.handle
+	if child.observe != nil {
+		return false, t.abandon("start", child.observe)
+	}
+	if child.err != nil {
+		t.seen.start = startError(t.job.path, child.err)
 		return false, nil
 	}
-	t.root, t.wallAt = pid, begun
-	status, err := waitOne(pid, nil)
-	if err != nil {
-		return false, t.abandon("wait for the start of", err)
-	}
-	if ev := decode(status, false); ev.kind != eventSignal || ev.signal != unix.SIGTRAP {
-		return false, t.abandon("wait for the start of", reason("the program did not stop after its exec"))
-	}
 	if t.compare(); t.seen.notMatched {
-		t.discard()
+		t.kill()
 		return false, nil
 	}
 	if err := t.limit(); err != nil {
 		return false, t.abandon("set limits of", err)
 	}
-	if t.handleFD < 0 {
-		return false, t.abandon("trace", reason("this kernel gives no handle to a process (pidfd), which Linux 5.4 has"))
-	}
-	if err := t.attach(); err != nil {
+	if err := t.seize(f, child.registers); err != nil {
 		return false, t.abandon("trace", err)
 	}
+	pid := child.pid
 	t.executed(pid)
 	p := t.account.add(pid)
 	p.living = 1
@@ -129,26 +129,39 @@ func (t *tracer) start() (bool, error) {
 	return true, resume(pid, 0)
 }
 
-// fork starts the child and returns when the start that succeeded was begun.
-func (t *tracer) fork() (pid int, begun time.Time, err error) {
-	attr := &syscall.ProcAttr{
-		Dir: t.job.scratch, Env: t.job.env, Files: childFiles(t.job.files),
-		// Pdeathsig covers the moment in which the child is not traced.
-		Sys: &syscall.SysProcAttr{Ptrace: true, Setsid: true, Pdeathsig: syscall.SIGKILL, PidFD: &t.handleFD},
+// seize makes this thread the tracer of the child. Only a tracee that was seized
+// can be left in a group stop, so only then does job control behave as untraced;
+// and only a thread that is not restricted may seize.
+//
+// The forker detaches the child with SIGSTOP, so that it goes from the trap
+// straight into a group stop, and it is seized there. Its registers are compared
+// across the change: a SIGCONT from a third party in between would let it run
+// untraced, which must not pass unseen.
+func (t *tracer) seize(f *forker, before registers) error {
+	if err := f.stand(); err != nil {
+		return err
 	}
-	return forkRetrying(t.job, attr)
-}
-
-// attach sets the options of tracing, by PTRACE_SEIZE where that is possible. A
-// program that its user may execute and not read cannot be seized; it keeps the
-// tracing that it asked for itself, in which a group stop ends at once.
-func (t *tracer) attach() error {
-	if file, err := os.Open(procPath(t.root, "exe")); err == nil {
-		_ = file.Close()
-		t.seized = true
-		return seize(t.root)
+	if err := ptrace(unix.PTRACE_SEIZE, t.root, 0, traceOptions); err != nil {
+		if errors.Is(err, unix.EPERM) {
+			return errUnreadable
+		}
+		return err
 	}
-	return unix.PtraceSetOptions(t.root, traceOptions)
+	status, err := waitOne(t.root, nil)
+	if err != nil {
+		return err
+	}
+	if ev := decode(status, true); ev.kind != eventGroupStop {
+		return errSeizedAwake
+	}
+	after, err := readRegisters(t.root)
+	if err != nil {
+		return err
+	}
+	if before != after {
+		return errSeizedAwake
+	}
+	return unix.Kill(t.root, unix.SIGCONT)
 }
 
 // limit sets the kernel's own limits of the child, which its children inherit.
@@ -170,22 +183,25 @@ func (t *tracer) limit() error {
 	return nil
 }
 
-// discard kills a child that has not run and waits for its end.
-func (t *tracer) discard() {
+// kill kills a child that has not run. When this thread has seized it, it waits
+// for its end; else the forker does, which then is its tracer or its parent.
+func (t *tracer) kill() {
+	if t.root == 0 {
+		return
+	}
 	_ = unix.Kill(t.root, unix.SIGKILL)
 	for {
 		status, err := waitOne(t.root, nil)
-		if err != nil || decode(status, t.seized).kind == eventEnded {
+		if err != nil || decode(status, true).kind == eventEnded {
 			return
 		}
 		_ = resume(t.root, 0)
 	}
 }
 
-// abandon is discard for a run that cannot be observed. A refusal that came
-// because the child was killed in the meantime is the same to the caller.
+// abandon ends a run that cannot be observed.
 func (t *tracer) abandon(op string, err error) error {
-	t.discard()
+	t.kill()
 	return &Error{Code: CodeObserve, Op: op, Path: t.job.path, Err: err}
 }
 
@@ -211,13 +227,10 @@ func (t *tracer) follow() error {
 
 // handle acts on one event.
 func (t *tracer) handle(tid int, status uint32, usage *unix.Rusage) error {
-	ev := decode(status, t.seized)
+	ev := decode(status, true)
 	if ev.kind == eventEnded {
 		t.ended(tid, ev, usage)
 		return nil
-	}
-	if ev.kind == eventSignal && !t.seized && isStopSignal(ev.signal) && isGroupStop(tid) {
-		ev.kind = eventGroupStop
 	}
 	k := t.meet(tid)
 	switch ev.kind {
@@ -233,7 +246,7 @@ func (t *tracer) handle(tid int, status uint32, usage *unix.Rusage) error {
 		t.seen.fileSize = t.seen.fileSize || ev.signal == unix.SIGXFSZ
 	case eventGroupStop, eventTrap, eventOther, eventEnded:
 	}
-	state, do := k.state.next(ev, t.seized)
+	state, do := k.state.next(ev)
 	k.state = state
 	if do.verb == verbListen && !t.killing {
 		// EIO: a SIGCONT ended the group stop in the meantime.

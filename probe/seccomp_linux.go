@@ -1,0 +1,143 @@
+package probe
+
+import (
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// Instructions of the classic BPF that seccomp runs, as (code, jump if true,
+// jump if false, operand); and offsets of struct seccomp_data.
+const (
+	bpfLoad    = unix.BPF_LD | unix.BPF_W | unix.BPF_ABS
+	bpfEqual   = unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K
+	bpfAnySet  = unix.BPF_JMP | unix.BPF_JSET | unix.BPF_K
+	bpfAtLeast = unix.BPF_JMP | unix.BPF_JGE | unix.BPF_K
+	bpfReturn  = unix.BPF_RET | unix.BPF_K
+
+	dataNumber = 0
+	dataArch   = 4
+	dataArg0   = 16 // low half on little-endian processors, which all that are supported are
+)
+
+// namespaceFlags make a namespace in clone and unshare. CLONE_NEWTIME is 0x80,
+// which in clone is part of a signal's number, and only unshare takes it.
+const namespaceFlags = unix.CLONE_NEWNS | unix.CLONE_NEWCGROUP | unix.CLONE_NEWUTS | unix.CLONE_NEWIPC |
+	unix.CLONE_NEWUSER | unix.CLONE_NEWPID | unix.CLONE_NEWNET
+
+// refusedCalls are system calls that are refused whatever their arguments.
+//
+// Each is an entry to the host or to other processes (tracing, keyrings, kernel
+// modules, mounts), outlives the program (System V and POSIX objects that are
+// not files), or goes past the filter itself (io_uring, which does what other
+// calls do without making them). Numbers above 423 are equal on all processors.
+func refusedCalls() []uint32 {
+	return []uint32{
+		unix.SYS_PROCESS_VM_READV, unix.SYS_PROCESS_VM_WRITEV, unix.SYS_KCMP, unix.SYS_PIDFD_GETFD, unix.SYS_PERF_EVENT_OPEN,
+		unix.SYS_PROCESS_MADVISE, unix.SYS_PROCESS_MRELEASE, unix.SYS_BPF, unix.SYS_USERFAULTFD, unix.SYS_FANOTIFY_INIT,
+		unix.SYS_ADD_KEY, unix.SYS_REQUEST_KEY, unix.SYS_KEYCTL,
+		unix.SYS_KEXEC_LOAD, unix.SYS_KEXEC_FILE_LOAD, unix.SYS_REBOOT, unix.SYS_INIT_MODULE, unix.SYS_FINIT_MODULE,
+		unix.SYS_DELETE_MODULE, unix.SYS_SYSLOG, unix.SYS_ACCT, unix.SYS_SWAPON, unix.SYS_SWAPOFF, unix.SYS_QUOTACTL,
+		unix.SYS_QUOTACTL_FD, unix.SYS_SETTIMEOFDAY, unix.SYS_CLOCK_SETTIME, unix.SYS_CLOCK_ADJTIME, unix.SYS_ADJTIMEX,
+		unix.SYS_SETHOSTNAME, unix.SYS_SETDOMAINNAME, unix.SYS_VHANGUP, unix.SYS_OPEN_BY_HANDLE_AT,
+		unix.SYS_MOUNT, unix.SYS_UMOUNT2, unix.SYS_PIVOT_ROOT, unix.SYS_CHROOT, unix.SYS_SETNS, unix.SYS_OPEN_TREE,
+		unix.SYS_MOVE_MOUNT, unix.SYS_FSOPEN, unix.SYS_FSCONFIG, unix.SYS_FSMOUNT, unix.SYS_FSPICK, unix.SYS_MOUNT_SETATTR,
+	}
+}
+
+// absentCalls are answered as by a kernel that lacks them, because programs ask
+// for them and have another way: io_uring, clone3 (whose flags are in memory,
+// where a filter cannot look; C libraries then use clone), and the objects of
+// System V and POSIX message queues.
+func absentCalls() []uint32 {
+	return []uint32{
+		unix.SYS_IO_URING_SETUP, unix.SYS_IO_URING_ENTER, unix.SYS_IO_URING_REGISTER, unix.SYS_CLONE3,
+		unix.SYS_SHMGET, unix.SYS_SEMGET, unix.SYS_MSGGET, unix.SYS_MQ_OPEN,
+	}
+}
+
+// systemCallFilter is the filter of a run. It is a list of what is refused,
+// since programs of every kind must run under it, and is written out here
+// because the known assembler lets foreign processor modes through.
+func systemCallFilter(network NetworkPolicy) []unix.SockFilter {
+	const refuse, absent = uint32(unix.EPERM), uint32(unix.ENOSYS)
+	filter := []unix.SockFilter{
+		{Code: bpfLoad, K: dataArch},
+		{Code: bpfEqual, Jt: 1, K: nativeArch},
+		answer(absent),
+		{Code: bpfLoad, K: dataNumber},
+	}
+	if foreignNumbers != 0 {
+		filter = append(filter, unix.SockFilter{Code: bpfAtLeast, Jf: 1, K: foreignNumbers}, answer(absent))
+	}
+	for _, number := range refusedCalls() {
+		filter = append(filter, unix.SockFilter{Code: bpfEqual, Jf: 1, K: number}, answer(refuse))
+	}
+	for _, number := range absentCalls() {
+		filter = append(filter, unix.SockFilter{Code: bpfEqual, Jf: 1, K: number}, answer(absent))
+	}
+	// A child that asks not to be traced would leave the run.
+	filter = append(filter, whenArgument(unix.SYS_CLONE, bpfAnySet, unix.CLONE_UNTRACED|namespaceFlags, refuse)...)
+	filter = append(filter, whenArgument(unix.SYS_UNSHARE, bpfAnySet, namespaceFlags|unix.CLONE_NEWTIME, refuse)...)
+	// Without these two nothing but the tracer can trace; the child's own request
+	// to be traced must pass.
+	filter = append(filter, whenArgument(unix.SYS_PTRACE, bpfEqual, unix.PTRACE_ATTACH, refuse)...)
+	filter = append(filter, whenArgument(unix.SYS_PTRACE, bpfEqual, unix.PTRACE_SEIZE, refuse)...)
+	if network == NetworkDeny {
+		for _, number := range []uint32{unix.SYS_SOCKET, unix.SYS_SOCKETPAIR} {
+			filter = append(filter, unlessArgument(number, unix.AF_UNIX, uint32(unix.EACCES))...)
+		}
+	}
+	return append(filter, unix.SockFilter{Code: bpfReturn, K: unix.SECCOMP_RET_ALLOW})
+}
+
+// answer makes the system call fail with errno.
+func answer(errno uint32) unix.SockFilter {
+	return unix.SockFilter{Code: bpfReturn, K: unix.SECCOMP_RET_ERRNO | errno}
+}
+
+// whenArgument answers system call number with errno when its first argument
+// meets the test. The number is loaded again for what follows.
+func whenArgument(number uint32, test uint16, operand, errno uint32) []unix.SockFilter {
+	return []unix.SockFilter{
+		{Code: bpfEqual, Jf: 4, K: number},
+		{Code: bpfLoad, K: dataArg0},
+		{Code: test, Jf: 1, K: operand},
+		answer(errno),
+		{Code: bpfLoad, K: dataNumber},
+	}
+}
+
+// unlessArgument answers system call number with errno when its first argument
+// is another than wanted.
+func unlessArgument(number, want, errno uint32) []unix.SockFilter {
+	return []unix.SockFilter{
+		{Code: bpfEqual, Jf: 4, K: number},
+		{Code: bpfLoad, K: dataArg0},
+		{Code: bpfEqual, Jt: 1, K: want},
+		answer(errno),
+		{Code: bpfLoad, K: dataNumber},
+	}
+}
+
+// filtersAvailable reports whether the kernel takes filters that answer with an
+// error number.
+func filtersAvailable() bool {
+	action := uint32(unix.SECCOMP_RET_ERRNO)
+	_, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_GET_ACTION_AVAIL, 0, uintptr(unsafe.Pointer(&action))) //nolint:gosec // the kernel reads it
+	return errno == 0
+}
+
+// installFilter puts filter on the calling thread and no other, which is why it
+// is not loaded by a library, as those use SECCOMP_FILTER_FLAG_TSYNC.
+func installFilter(filter []unix.SockFilter) error {
+	if len(filter) == 0 {
+		return nil
+	}
+	program := unix.SockFprog{Len: uint16(len(filter)), Filter: &filter[0]}                                           //nolint:gosec // a few hundred at most
+	_, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, 0, uintptr(unsafe.Pointer(&program))) //nolint:gosec // the kernel reads it
+	if errno != 0 {
+		return errno
+	}
+	return nil
+}
