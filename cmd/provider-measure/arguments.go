@@ -1,17 +1,20 @@
 package main
 
 import (
+	"fmt"
 	"strings"
 
 	"github.com/urfave/cli/v2"
+
+	"github.com/provider-measure/provider-measure/internal/nearest"
 )
 
 // orderArguments puts a command line into the only order that urfave/cli v2
 // parses: options of every command, the command, its own options, arguments.
 // People write them in any order; after -- nothing is an option.
 //
-// An option that neither the program nor the command has is left in front of
-// the arguments, for the parser to refuse by name.
+// An option that neither the program nor the command has is refused here, since
+// the parser would not say what was meant.
 func orderArguments(app *cli.App, args []string) ([]string, error) {
 	if len(args) == 0 {
 		return args, nil
@@ -43,15 +46,10 @@ func (o *argumentOrder) read(args []string) error {
 		a := args[i]
 		switch {
 		case a == "--":
-			o.rest = append(o.rest, args[i+1:]...)
+			o.remaining(args[i+1:])
 			return nil
 		case len(a) < 2 || a[0] != '-':
-			if o.command == nil && len(o.rest) == 0 {
-				if o.command = o.app.Command(a); o.command != nil {
-					continue
-				}
-			}
-			o.rest = append(o.rest, a)
+			o.word(a)
 		default:
 			taken, err := o.option(args[i:])
 			if err != nil {
@@ -61,6 +59,24 @@ func (o *argumentOrder) read(args []string) error {
 		}
 	}
 	return nil
+}
+
+// word files what is no option: the first is the command, when it is one.
+func (o *argumentOrder) word(a string) {
+	if o.command == nil && len(o.rest) == 0 {
+		if o.command = o.app.Command(a); o.command != nil {
+			return
+		}
+	}
+	o.rest = append(o.rest, a)
+}
+
+// remaining files what follows --.
+func (o *argumentOrder) remaining(args []string) {
+	if len(args) > 0 {
+		o.word(args[0])
+		o.rest = append(o.rest, args[1:]...)
+	}
 }
 
 // option files one option with its value and returns how many words it is.
@@ -73,8 +89,13 @@ func (o *argumentOrder) option(args []string) (int, error) {
 			to = &o.global
 		}
 	}
-	if flag == nil && o.command == nil {
-		to = &o.global // perhaps help; otherwise the parser names it
+	if flag == nil {
+		if name != "help" && name != "h" {
+			return 0, o.unknownOption(name)
+		}
+		if o.command == nil {
+			to = &o.global
+		}
 	}
 	words := 1
 	if taker, ok := flag.(cli.DocGenerationFlag); ok && taker.TakesValue() && !inline {
@@ -85,6 +106,23 @@ func (o *argumentOrder) option(args []string) (int, error) {
 	}
 	*to = append(*to, args[:words]...)
 	return words, nil
+}
+
+func (o *argumentOrder) unknownOption(name string) error {
+	known := []string{"help"}
+	for _, f := range append(o.commandFlags(), o.app.Flags...) {
+		known = append(known, f.Names()[0])
+	}
+	e := &commandError{Code: codeUsage, Message: fmt.Sprintf("there is no option --%s", name), exit: exitUsage}
+	e.Hint = "see " + programName + " --help"
+	if o.command != nil {
+		e.Message += " of " + o.command.Name
+		e.Hint = "see " + programName + " " + o.command.Name + " --help"
+	}
+	if near := nearest.Of(name, known); near != "" {
+		e.Hint = fmt.Sprintf("did you mean --%s?", near)
+	}
+	return e
 }
 
 func (o *argumentOrder) commandFlags() []cli.Flag {

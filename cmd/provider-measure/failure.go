@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/provider-measure/provider-measure/catalog"
 	"github.com/provider-measure/provider-measure/digest"
 	"github.com/provider-measure/provider-measure/probe"
 	"github.com/provider-measure/provider-measure/provider"
@@ -58,6 +59,9 @@ func asCommandError(err error) *commandError {
 	if e := manifestFailure(err); e != nil {
 		return e
 	}
+	if e := catalogFailure(err); e != nil {
+		return e
+	}
 	if e := providerFailure(err); e != nil {
 		return e
 	}
@@ -77,6 +81,21 @@ func manifestFailure(err error) *commandError {
 		e.Hint = fmt.Sprintf("write %q", me.Nearest)
 	}
 	return e
+}
+
+// catalogFailure is a promise of an operator that can't be kept, with the code
+// and reason of the first provider and the names of all, or a descriptor that the
+// registry refused, which is the manifest's fault.
+func catalogFailure(err error) *commandError {
+	var ce *catalog.Error
+	if !errors.As(err, &ce) {
+		return nil
+	}
+	if e := providerFailure(err); e != nil {
+		e.Message, e.Hint, e.Path, e.err = ce.Message, ce.Hint, ce.Path, err
+		return e
+	}
+	return &commandError{Code: ce.Code, Message: ce.Error(), Hint: ce.Hint, Path: ce.Path, exit: exitUsage, err: err}
 }
 
 func providerFailure(err error) *commandError {

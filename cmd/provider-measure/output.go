@@ -23,16 +23,22 @@ func (s *session) print(v any, text func(*strings.Builder)) error {
 		text(&b)
 		return s.write([]byte(b.String()))
 	}
-	data, err := json.Marshal(v)
+	data, err := encode(v, "  ")
 	if err != nil {
 		return &commandError{Code: codeInternal, Message: err.Error(), exit: exitUnfinished, err: err}
 	}
+	return s.write(data)
+}
+
+// encode makes one JSON value and a line's end. Unlike json.Marshal it leaves <,
+// > and & as they are: people read it, and it is no part of a web page.
+func encode(v any, indent string) ([]byte, error) {
 	var out bytes.Buffer
-	if err := json.Indent(&out, data, "", "  "); err != nil {
-		return &commandError{Code: codeInternal, Message: err.Error(), exit: exitUnfinished, err: err}
-	}
-	out.WriteByte('\n')
-	return s.write(out.Bytes())
+	e := json.NewEncoder(&out)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", indent)
+	err := e.Encode(v)
+	return out.Bytes(), err
 }
 
 // write is the one place that fills standard output. A full disk or a closed
@@ -77,15 +83,15 @@ func (s *session) report(err error) int {
 		text = strings.ToValidUTF8(text, "\ufffd")
 		return &text
 	}
-	data, marshalErr := json.Marshal(errorDocument{errorBody{
+	data, marshalErr := encode(errorDocument{errorBody{
 		Code: e.Code.Error(), Reason: optional(e.Reason), Message: strings.ToValidUTF8(e.Message, "\ufffd"),
 		Hint: optional(e.Hint), Path: optional(e.Path),
-	}})
+	}}, "")
 	if marshalErr != nil {
 		fmt.Fprintf(s.stderr, "%s: %v\n", programName, marshalErr)
 		return exitUnfinished
 	}
-	fmt.Fprintf(s.stderr, "%s\n", data)
+	fmt.Fprintf(s.stderr, "%s", data)
 	return e.exit
 }
 

@@ -67,7 +67,7 @@ func (s *session) probeCommand() *cli.Command {
 			&cli.StringSliceFlag{Name: flagPath, Usage: "put `DIR` on the command's PATH, which is empty otherwise; may be repeated"},
 			&cli.StringFlag{Name: flagStdin, Usage: "give `FILE`, or - for this command's own, on standard input; default nothing"},
 			&cli.StringFlag{Name: flagExpect, Usage: "refuse to run another file than the one with this `DIGEST` (sha256:...)"},
-			&cli.BoolFlag{Name: flagJSON, Usage: "the same as --format json"},
+			&cli.BoolFlag{Name: flagJSON, DisableDefaultText: true, Usage: "the same as --format json"},
 		},
 		Action: s.probe,
 	}

@@ -71,8 +71,10 @@ func unknownName(code Code, what, name string, known []string) error {
 	e := &commandError{Code: code, Message: fmt.Sprintf("no %s is called %q", what, name), exit: exitUsage}
 	if near := nearest.Of(name, known); near != "" {
 		e.Hint = fmt.Sprintf("did you mean %q?", near)
-	} else {
+	} else if code == codeUnknownCapability || code == codeUnknownProvider {
 		e.Hint = "see `" + programName + " doctor` for all of them"
+	} else {
+		e.Hint = "see " + programName + " --help"
 	}
 	return e
 }
