@@ -7,14 +7,23 @@ import (
 
 // Reasons for which a manifest is refused, beside those of its syntax.
 const (
-	ReasonManifestInvalid     Reason = "manifest.invalid_value"
-	ReasonManifestMissing     Reason = "manifest.missing_key"
-	ReasonManifestRange       Reason = "manifest.out_of_range"
-	ReasonManifestVersion     Reason = "manifest.unknown_version"
-	ReasonManifestSchema      Reason = "manifest.bad_schema_file"
-	ReasonManifestUnreadable  Reason = "manifest.unreadable"
+	// ReasonManifestInvalid: a value is not what its key takes.
+	ReasonManifestInvalid Reason = "manifest.invalid_value"
+	// ReasonManifestMissing: a key that is needed is not there, or empty.
+	ReasonManifestMissing Reason = "manifest.missing_key"
+	// ReasonManifestRange: a number, a text or a list exceeds its bounds.
+	ReasonManifestRange Reason = "manifest.out_of_range"
+	// ReasonManifestVersion: manifest_version is of another program.
+	ReasonManifestVersion Reason = "manifest.unknown_version"
+	// ReasonManifestSchema: a schema file can't be read, or is no JSON object.
+	ReasonManifestSchema Reason = "manifest.bad_schema_file"
+	// ReasonManifestUnreadable: the folder or a file of it can't be read.
+	ReasonManifestUnreadable Reason = "manifest.unreadable"
+	// ReasonManifestPermissions: somebody else could change the folder or a file.
 	ReasonManifestPermissions Reason = "manifest.unsafe_permissions"
-	ReasonManifestDuplicate   Reason = "manifest.duplicate"
+	// ReasonManifestDuplicate: a provider, capability, example or requirement is
+	// declared twice.
+	ReasonManifestDuplicate Reason = "manifest.duplicate"
 )
 
 // ManifestError is why a manifest was refused, and where.

@@ -33,6 +33,9 @@ func (f pythonFinder) layout(ctx context.Context, exe string) (*Python, error) {
 	if version == "" {
 		version = config["version_info"] // virtualenv and uv
 	}
+	if parts := strings.SplitN(version, ".", 4); len(parts) == 4 {
+		version = strings.Join(parts[:3], ".") // virtualenv writes 3.11.7.final.0
+	}
 	minor := minorOf(base.Version)
 	if minorOf(version) != minor {
 		// The base was upgraded in place: the interpreter decides, not the note.
