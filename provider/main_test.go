@@ -68,6 +68,9 @@ func tempDir(t testing.TB) string {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if err := os.Chmod(dir, 0o755); err != nil { // whatever the umask is
+		t.Fatal(err)
+	}
 	return dir
 }
 
