@@ -51,7 +51,7 @@ func TestCatalogJSON(t *testing.T) {
 	}
 	c.Capabilities()[0] = b
 	printed[0] = 'x'
-	if again, err := c.MarshalJSON(); err != nil || string(again) != want {
+	if again, err := c.MarshalJSON(); err != nil || string(again) != want || c.IDs()[0] != "a.demo" {
 		t.Error("a catalog was changed through what it gave out")
 	}
 	if URI != "capability://catalog" || MediaType != "application/json" {

@@ -511,8 +511,15 @@ func TestOpenFailsClosed(t *testing.T) {
 			if len(c.IDs()) != 0 {
 				t.Errorf("offers %v", c.IDs())
 			}
-			if r := report.Providers[0]; (r.Failure == nil || r.Message == "" || r.Code == "") && len(report.Refused) == 0 {
-				t.Errorf("report %+v", r)
+			r := report.Providers[0]
+			if name == "another's" {
+				if len(report.Refused) != 1 || report.Refused[0].Code != CodeDescriptorInvalid {
+					t.Errorf("refused %+v", report.Refused)
+				}
+				return
+			}
+			if r.Failure == nil || r.Message == "" || r.Code == "" || r.Availability != provider.Unavailable || len(report.Refused) != 0 {
+				t.Errorf("report %+v, refused %+v", r, report.Refused)
 			}
 		})
 	}
