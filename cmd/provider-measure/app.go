@@ -144,6 +144,9 @@ func usageError(_ *cli.Context, err error, _ bool) error {
 }
 
 func (s *session) rootAction(c *cli.Context) error {
+	if err := s.checkFormat(c); err != nil {
+		return err
+	}
 	switch {
 	case c.Bool(flagVersion):
 		return s.printVersion()

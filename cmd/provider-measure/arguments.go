@@ -28,6 +28,9 @@ func orderArguments(app *cli.App, args []string) ([]string, error) {
 		out = append(out, o.command.Name)
 	}
 	out = append(out, o.local...)
+	if o.help {
+		return out, nil // with an argument the parser would look for help on that
+	}
 	if len(o.rest) > 0 && (o.command == nil || !o.command.SkipFlagParsing) {
 		out = append(out, "--")
 	}
@@ -39,6 +42,7 @@ type argumentOrder struct {
 	command       *cli.Command
 	global, local []string // options with their values
 	rest          []string // arguments
+	help          bool     // asked for, before --
 }
 
 func (o *argumentOrder) read(args []string) error {
@@ -93,6 +97,7 @@ func (o *argumentOrder) option(args []string) (int, error) {
 		if name != "help" && name != "h" {
 			return 0, o.unknownOption(name)
 		}
+		o.help = true
 		if o.command == nil {
 			to = &o.global
 		}
