@@ -18,9 +18,10 @@ type keyChecker struct {
 	parser    unstable.Parser
 	root      reflect.Type
 	positions Positions
-	folded    map[string]string // parent path + folded key: the spelling seen first
-	tables    map[string]bool   // tables opened by a header
-	arrays    map[string]int    // array tables: elements so far
+	seen      map[string]bool   // by place.id: keys with a value
+	folded    map[string]string // parent's id + folded key: the spelling seen first
+	tables    map[string]bool   // by id: tables opened by a header
+	arrays    map[string]int    // by id: array tables, elements so far
 	fold      cases.Caser
 }
 
@@ -30,6 +31,7 @@ func checkKeys(data []byte, target any) (Positions, error) {
 	c := &keyChecker{
 		root:      reflect.TypeOf(target),
 		positions: Positions{},
+		seen:      map[string]bool{},
 		folded:    map[string]string{},
 		tables:    map[string]bool{},
 		arrays:    map[string]int{},
@@ -81,10 +83,22 @@ func offsetIn(data, sub []byte) int {
 }
 
 // place is a table in the file: its path and the Go type that stores it, nil
-// where any key is welcome.
+// where any key is welcome. The path is for people: "a.b" may be one key or two.
+// The id tells them apart.
 type place struct {
-	path string
-	typ  reflect.Type
+	path  string
+	id    string
+	depth int
+	typ   reflect.Type
+}
+
+// down is the place of a key, or of an element, of p.
+func (p place) down(name string) place {
+	next := place{path: name, id: p.id + strconv.Itoa(len(name)) + ":" + name, depth: p.depth + 1}
+	if p.path != "" {
+		next.path = p.path + "." + name
+	}
+	return next
 }
 
 func (c *keyChecker) header(node *unstable.Node) (place, error) {
@@ -99,15 +113,16 @@ func (c *keyChecker) header(node *unstable.Node) (place, error) {
 		last := it.IsLast()
 		switch {
 		case last && node.Kind == unstable.ArrayTable:
-			next = c.element(next, c.arrays[next.path])
-			c.arrays[strings.TrimSuffix(next.path, "."+lastPart(next.path))]++
+			n := c.arrays[next.id]
+			c.arrays[next.id]++
+			next = c.element(next, n)
 		case last:
-			if c.tables[next.path] {
+			if c.tables[next.id] {
 				return place{}, c.refuse(CodeDuplicateKey, key, next.path, "")
 			}
-			c.tables[next.path] = true
-		case c.arrays[next.path] > 0:
-			next = c.element(next, c.arrays[next.path]-1)
+			c.tables[next.id] = true
+		case c.arrays[next.id] > 0:
+			next = c.element(next, c.arrays[next.id]-1)
 		}
 		at = next
 		if _, ok := c.positions[at.path]; !ok {
@@ -116,8 +131,6 @@ func (c *keyChecker) header(node *unstable.Node) (place, error) {
 	}
 	return at, nil
 }
-
-func lastPart(path string) string { return path[strings.LastIndexByte(path, '.')+1:] }
 
 func (c *keyChecker) keyValue(at place, node *unstable.Node, depth int) error {
 	var last *unstable.Node
@@ -130,10 +143,14 @@ func (c *keyChecker) keyValue(at place, node *unstable.Node, depth int) error {
 		}
 		at = next
 	}
-	if _, ok := c.positions[at.path]; ok {
+	_, twin := c.positions[at.path]
+	if c.seen[at.id] || c.tables[at.id] || c.arrays[at.id] > 0 {
 		return c.refuse(CodeDuplicateKey, last, at.path, "")
 	}
-	c.positions[at.path] = c.position(last)
+	c.seen[at.id] = true
+	if !twin {
+		c.positions[at.path] = c.position(last)
+	}
 	return c.value(at, node.Value(), depth)
 }
 
@@ -168,11 +185,15 @@ func (c *keyChecker) value(at place, node *unstable.Node, depth int) error {
 // step goes down by one key.
 func (c *keyChecker) step(at place, key *unstable.Node) (place, error) {
 	name := string(key.Data)
-	next := place{path: join(at.path, name)}
-	if spelled, ok := c.folded[at.path+"\x00"+c.fold.String(name)]; ok && spelled != name {
+	next := at.down(name)
+	if next.depth > 2*MaxDepth {
+		return place{}, c.refuse(CodeTooDeep, key, at.path, "")
+	}
+	folded := at.id + c.fold.String(name)
+	if spelled, ok := c.folded[folded]; ok && spelled != name {
 		return place{}, c.refuse(CodeFoldedKey, key, next.path, spelled)
 	}
-	c.folded[at.path+"\x00"+c.fold.String(name)] = name
+	c.folded[folded] = name
 	t := at.typ
 	for t != nil && t.Kind() == reflect.Pointer {
 		t = t.Elem()
@@ -200,20 +221,13 @@ func (c *keyChecker) step(at place, key *unstable.Node) (place, error) {
 
 // element goes down to element i of an array.
 func (c *keyChecker) element(at place, i int) place {
-	next := place{path: join(at.path, strconv.Itoa(i))}
+	next := at.down(strconv.Itoa(i))
 	if t := at.typ; t != nil && (t.Kind() == reflect.Slice || t.Kind() == reflect.Array) {
 		next.typ = t.Elem()
 	} else if t != nil && t.Kind() != reflect.Interface {
 		next.typ = t // the decoder says that an array does not fit
 	}
 	return next
-}
-
-func join(path, name string) string {
-	if path == "" {
-		return name
-	}
-	return path + "." + name
 }
 
 func (c *keyChecker) position(key *unstable.Node) Position {

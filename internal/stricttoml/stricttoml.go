@@ -156,6 +156,36 @@ func decodeError(err error) error {
 	if errors.As(err, &de) {
 		e.Line, e.Column = de.Position()
 		e.Key = strings.Join(de.Key(), ".")
+		text := de.Error()
+		switch is, wanted := mismatch(text); {
+		case is != "":
+			e.Err = fmt.Errorf("is a TOML %s, and not a %s", is, wanted)
+		case strings.Contains(text, "is already defined"), strings.Contains(text, "already exists"):
+			e.Code = CodeDuplicateKey // of a table that was written in another form
+		}
 	}
 	return e
+}
+
+// mismatch takes the two types out of the parser's message, whose wording of the
+// wanted one is Go's.
+func mismatch(text string) (is, wanted string) {
+	_, rest, ok := strings.Cut(text, "cannot decode TOML ")
+	is, _, found := strings.Cut(rest, " into ")
+	i := strings.LastIndex(rest, " of type ")
+	if !ok || !found || i < 0 {
+		return "", ""
+	}
+	wanted = strings.TrimLeft(rest[i+len(" of type "):], "*")
+	switch {
+	case strings.HasPrefix(wanted, "int"):
+		wanted = "whole number"
+	case wanted == "bool":
+		wanted = "boolean"
+	case strings.HasPrefix(wanted, "[]"):
+		wanted = "list"
+	case wanted != "string":
+		wanted = "table"
+	}
+	return is, wanted
 }
