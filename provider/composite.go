@@ -1,9 +1,18 @@
 package provider
 
 import (
+	"context"
+
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+	godigest "github.com/opencontainers/go-digest"
+
+	"github.com/provider-measure/provider-measure/digest"
 )
 
 // CompositeVersion is the version of every COMPOSITE runtime.
@@ -39,11 +48,57 @@ func compositeWarnings(m *Manifest, r *Record) []string {
 	return out
 }
 
-func sortedKeys(set map[string]bool) []string {
-	keys := make([]string, 0, len(set))
-	for key := range set {
-		keys = append(keys, key)
+func (h *Host) measureComposite(ctx context.Context, m *Manifest, id *Identification) (string, godigest.Digest, map[string]any, *Error) {
+	var records [][]byte
+	var raw []jsontext.Value
+	var broken []error
+	for _, name := range m.Identity.Components {
+		component, ok := h.set.Provider(name)
+		if !ok {
+			return "", "", nil, &Error{Code: CodeUnavailable, Reason: ReasonComponentUnknown, Message: fmt.Sprintf("component %q is not a known provider", name)}
+		}
+		identified, err := h.Identify(ctx, component)
+		if err != nil {
+			return "", "", nil, AsError(err, CodeUnavailable)
+		}
+		id.Measured.Components = append(id.Measured.Components, identified)
+		for _, w := range identified.Warnings {
+			id.Warnings = append(id.Warnings, name+": "+w)
+		}
+		if identified.Failure != nil {
+			broken = append(broken, identified.Failure)
+			continue
+		}
+		data, err := json.Marshal(identified.Runtime)
+		if err != nil {
+			return "", "", nil, AsError(err, CodeMalformedRuntime)
+		}
+		records, raw = append(records, data), append(raw, data)
 	}
-	slices.Sort(keys)
-	return keys
+	if len(broken) > 0 {
+		return "", "", nil, componentFailure(broken)
+	}
+	d, err := digest.Composite(records)
+	if err != nil {
+		return "", "", nil, digestError(err, CodeMalformedRuntime, "")
+	}
+	return CompositeVersion, d, map[string]any{"components": raw}, nil
+}
+
+// componentFailure names every broken component; its hint and path are the
+// first one's.
+func componentFailure(broken []error) *Error {
+	texts := make([]string, len(broken))
+	for i, err := range broken {
+		texts[i] = err.Error()
+	}
+	e := &Error{
+		Code: CodeUnavailable, Reason: ReasonComponent,
+		Message: "unavailable components: " + strings.Join(texts, "; "), Err: errors.Join(broken...),
+	}
+	var first *Error
+	if errors.As(broken[0], &first) {
+		e.Hint, e.Path = first.Hint, first.Path
+	}
+	return e
 }

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	godigest "github.com/opencontainers/go-digest"
@@ -238,7 +240,7 @@ func verifyFiles(ctx context.Context, d *digest.Distribution) *Error {
 	}
 	e := &Error{
 		Code: CodeUnavailable, Reason: ReasonFilesDiffer, Path: d.MetadataDir,
-		Message: fmt.Sprintf("%s %s has files that do not verify (%s): %s%s", d.Name, d.Version, strings.Join(sortedKeys(statuses), ", "), rowNames(wrong), detail),
+		Message: fmt.Sprintf("%s %s has files that do not verify (%s): %s%s", d.Name, d.Version, strings.Join(slices.Sorted(maps.Keys(statuses)), ", "), rowNames(wrong), detail),
 		Hint:    "install the distribution again",
 	}
 	if len(wrong) > 0 {

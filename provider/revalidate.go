@@ -2,6 +2,7 @@ package provider
 
 import (
 	"context"
+
 	"errors"
 	"fmt"
 
@@ -66,21 +67,6 @@ func changed(rt Runtime, measured godigest.Digest, path string) *Error {
 		Message: fmt.Sprintf("measured %s, recorded %s", measured, rt.Digest()),
 		Hint:    "identify the provider again and authorize what you find, or restore what was recorded",
 	}
-}
-
-// sameExecutable measures a record's executable and compares.
-func sameExecutable(ctx context.Context, rt Runtime, config configuration) (*digest.ExecutableResult, *Error) {
-	exe, err := digest.Executable(ctx, config.Executable)
-	if err != nil {
-		return nil, digestError(err, CodeUnavailable, "")
-	}
-	if exe.Path != config.Executable {
-		return nil, &Error{
-			Code: CodeIdentityChanged, Reason: ReasonDigestDiffers, Path: config.Executable,
-			Message: fmt.Sprintf("%s has become a link to %s", config.Executable, exe.Path),
-		}
-	}
-	return &exe, changed(rt, exe.Digest, exe.Path)
 }
 
 func (h *Host) revalidateTree(ctx context.Context, rt Runtime, config configuration) *Error {
