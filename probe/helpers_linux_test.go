@@ -33,6 +33,8 @@ func platformHelper(name string, args []string) error {
 			fmt.Println(e.Name(), target)
 		}
 		return err
+	case "attempt":
+		return attempt(args)
 	case "leader-exits":
 		return leaderExits()
 	case "other-thread":
