@@ -2,7 +2,6 @@ package provider
 
 import (
 	"context"
-
 	"errors"
 	"fmt"
 	"slices"

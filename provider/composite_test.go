@@ -114,10 +114,16 @@ func TestRevalidateComposite(t *testing.T) {
 		want   want
 		parses bool
 	}{
-		{"inner digest zeroed", edit(func(c map[string]any) { c["digest"] = "sha256:" + repeated("0", 64) }),
-			want{CodeIdentityChanged, ReasonDigestDiffers, []string{"tests.tool"}, "", "tool"}, true},
-		{"inner licence edited", edit(func(c map[string]any) { c["license_id"] = "ISC" }),
-			want{CodeIdentityChanged, ReasonDigestDiffers, []string{"tests.all"}, "", ""}, true},
+		{
+			"inner digest zeroed", edit(func(c map[string]any) { c["digest"] = "sha256:" + repeated("0", 64) }),
+			want{CodeIdentityChanged, ReasonDigestDiffers, []string{"tests.tool"}, "", "tool"},
+			true,
+		},
+		{
+			"inner licence edited", edit(func(c map[string]any) { c["license_id"] = "ISC" }),
+			want{CodeIdentityChanged, ReasonDigestDiffers, []string{"tests.all"}, "", ""},
+			true,
+		},
 		{"inner key gone", edit(func(c map[string]any) { delete(c, "features") }), want{CodeMalformedRuntime, ReasonRecordInvalid, []string{"component 2", "features"}, "", ""}, false},
 		{"inner executable gone", edit(func(c map[string]any) { c["configuration"] = map[string]any{} }), want{CodeMalformedRuntime, ReasonRecordInvalid, []string{"component 2", "executable"}, "", ""}, false},
 		{"inner unavailable", edit(func(c map[string]any) {

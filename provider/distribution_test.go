@@ -219,22 +219,34 @@ func TestHalfUninstalled(t *testing.T) {
 		do   func(t *testing.T, site string)
 		want want
 	}{
-		{"nothing", func(t *testing.T, site string) { remove(t, site, "demo_pkg"); remove(t, site, demoInfo) },
-			want{CodeUnavailable, digest.CodeNotInstalled, []string{"not installed"}, "pip install demo-pkg==1.0", ""}},
-		{"package gone", func(t *testing.T, site string) { remove(t, site, "demo_pkg") },
-			want{CodeUnavailable, ReasonRecordedMissing, []string{"demo_pkg/__init__.py"}, "install", ""}},
-		{"dist-info gone", func(t *testing.T, site string) { remove(t, site, demoInfo) },
-			want{CodeUnavailable, digest.CodeNoMetadata, []string{"no metadata"}, "remove the remains", ""}},
-		{"RECORD gone", func(t *testing.T, site string) { remove(t, site, demoInfo, "RECORD") },
-			want{CodeMalformedRuntime, digest.CodeRecordMissing, []string{"no RECORD (INSTALLER: pip)"}, "--ignore-installed", ""}},
+		{
+			"nothing", func(t *testing.T, site string) { remove(t, site, "demo_pkg"); remove(t, site, demoInfo) },
+			want{CodeUnavailable, digest.CodeNotInstalled, []string{"not installed"}, "pip install demo-pkg==1.0", ""},
+		},
+		{
+			"package gone", func(t *testing.T, site string) { remove(t, site, "demo_pkg") },
+			want{CodeUnavailable, ReasonRecordedMissing, []string{"demo_pkg/__init__.py"}, "install", ""},
+		},
+		{
+			"dist-info gone", func(t *testing.T, site string) { remove(t, site, demoInfo) },
+			want{CodeUnavailable, digest.CodeNoMetadata, []string{"no metadata"}, "remove the remains", ""},
+		},
+		{
+			"RECORD gone", func(t *testing.T, site string) { remove(t, site, demoInfo, "RECORD") },
+			want{CodeMalformedRuntime, digest.CodeRecordMissing, []string{"no RECORD (INSTALLER: pip)"}, "--ignore-installed", ""},
+		},
 		{"RECORD and INSTALLER gone", func(t *testing.T, site string) {
 			remove(t, site, demoInfo, "RECORD")
 			remove(t, site, demoInfo, "INSTALLER")
 		}, want{CodeMalformedRuntime, digest.CodeRecordMissing, []string{"INSTALLER: unknown"}, "", ""}},
-		{"METADATA gone", func(t *testing.T, site string) { remove(t, site, demoInfo, "METADATA") },
-			want{CodeUnavailable, digest.CodeLeftover, []string{"remains"}, "remove the remains", demoInfo}},
-		{"METADATA empty", func(t *testing.T, site string) { write(t, filepath.Join(site, demoInfo, "METADATA"), "") },
-			want{CodeMalformedRuntime, digest.CodeMetadataMalformed, nil, "--ignore-installed", "METADATA"}},
+		{
+			"METADATA gone", func(t *testing.T, site string) { remove(t, site, demoInfo, "METADATA") },
+			want{CodeUnavailable, digest.CodeLeftover, []string{"remains"}, "remove the remains", demoInfo},
+		},
+		{
+			"METADATA empty", func(t *testing.T, site string) { write(t, filepath.Join(site, demoInfo, "METADATA"), "") },
+			want{CodeMalformedRuntime, digest.CodeMetadataMalformed, nil, "--ignore-installed", "METADATA"},
+		},
 		{"METADATA of another", func(t *testing.T, site string) {
 			write(t, filepath.Join(site, demoInfo, "METADATA"), "Name: other\nVersion: 1.0\n")
 		}, want{CodeMalformedRuntime, digest.CodeNameMismatch, []string{"other"}, "", demoInfo}},
@@ -245,10 +257,12 @@ func TestHalfUninstalled(t *testing.T) {
 		{"doubled", func(t *testing.T, site string) {
 			testenv.CopyTreeTo(t, filepath.Join(site, demoInfo), filepath.Join(site, "demo_pkg-1.1.dist-info"))
 		}, want{CodeMalformedRuntime, digest.CodeAmbiguous, []string{demoInfo, "demo_pkg-1.1.dist-info"}, "remove", ""}},
-		{"RECORD cut", func(t *testing.T, site string) {
-			write(t, filepath.Join(site, demoInfo, "RECORD"), "demo_pkg/__init__.py,")
+		{
+			"RECORD cut", func(t *testing.T, site string) {
+				write(t, filepath.Join(site, demoInfo, "RECORD"), "demo_pkg/__init__.py,")
+			},
+			want{CodeMalformedRuntime, digest.CodeRecordNoHash, nil, "", "RECORD"},
 		},
-			want{CodeMalformedRuntime, digest.CodeRecordNoHash, nil, "", "RECORD"}},
 		{"RECORD of zeros", func(t *testing.T, site string) {
 			write(t, filepath.Join(site, demoInfo, "RECORD"), strings.Repeat("\x00", 100))
 		}, want{CodeMalformedRuntime, digest.CodeRecordMalformed, nil, "", "RECORD"}},
@@ -312,8 +326,10 @@ func TestRevalidateDistribution(t *testing.T) {
 		{"editable now", func(t *testing.T, site string) {
 			write(t, filepath.Join(site, demoInfo, "direct_url.json"), `{"url":"file:///x","dir_info":{"editable":true}}`)
 		}, &want{CodeUnavailable, ReasonEditable, nil, "", ""}},
-		{"shadowed now", func(t *testing.T, site string) { write(t, filepath.Join(site, "demo_pkg", "__init__.so"), "") },
-			&want{CodeUnavailable, ReasonImportShadowed, nil, "", ""}},
+		{
+			"shadowed now", func(t *testing.T, site string) { write(t, filepath.Join(site, "demo_pkg", "__init__.so"), "") },
+			&want{CodeUnavailable, ReasonImportShadowed, nil, "", ""},
+		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			site, h := distVenv(t, "good")

@@ -81,7 +81,10 @@ func TestExecutablePin(t *testing.T) {
 	if h.Platform() == other {
 		other = "linux-x86_64"
 	}
-	identifyAvailable(t, h, toolManifest(t, tool, "digest = { "+other+" = '"+sampleDigest+"' }\n"))
+	id := identifyAvailable(t, h, toolManifest(t, tool, "digest = { "+other+" = '"+sampleDigest+"' }\n"))
+	if len(id.Warnings) != 1 || !strings.Contains(id.Warnings[0], "none for this platform, "+h.Platform()) {
+		t.Errorf("warnings %q", id.Warnings)
+	}
 }
 
 func TestExecutableHealth(t *testing.T) {

@@ -2,10 +2,10 @@ package provider
 
 import (
 	"context"
-
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/go-json-experiment/json"
@@ -61,6 +61,9 @@ func (h *Host) Identify(ctx context.Context, m *Manifest) (Identification, error
 	version, kindDigest, config, failure := h.measure(ctx, m, &id)
 	if err := ctx.Err(); err != nil {
 		return Identification{}, err
+	}
+	if _, ok := m.Identity.Pins[h.platform]; !ok && len(m.Identity.Pins) > 0 {
+		id.Warnings = append(id.Warnings, fmt.Sprintf("the manifest pins a digest for %s, and none for this platform, %s", strings.Join(slices.Sorted(maps.Keys(m.Identity.Pins)), ", "), h.platform))
 	}
 	if failure == nil {
 		failure = checkPin(ctx, m, h.platform, kindDigest, id.Measured)

@@ -264,8 +264,10 @@ func (p *manifestParser) across(m *Manifest) {
 		names bool
 	}{
 		{"runtime", m.Runtime.names(varExecutable)},
-		{"probes.health", m.Probes.Health.names(varExecutable)}, {"probes.readiness", m.Probes.Readiness.names(varExecutable)},
-		{"probes.cold_start", m.Probes.ColdStart.names(varExecutable)}, {"probes.reproduction", m.Probes.Reproduction.names(varExecutable)},
+		{"probes.health", m.Probes.Health.names(varExecutable)},
+		{"probes.readiness", m.Probes.Readiness.names(varExecutable)},
+		{"probes.cold_start", m.Probes.ColdStart.names(varExecutable)},
+		{"probes.reproduction", m.Probes.Reproduction.names(varExecutable)},
 		{"isolation", m.Isolation.names(varExecutable)},
 	} {
 		if c.names {

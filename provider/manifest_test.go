@@ -54,8 +54,11 @@ func TestParseManifestReportedInputs(t *testing.T) {
 		reason stricttoml.Code
 		line   int
 	}{
-		{"typo", stricttoml.CodeUnknownKey, 1}, {"dup", stricttoml.CodeUnknownKey, 1}, {"case-dup", stricttoml.CodeUnknownKey, 1},
-		{"badutf8", stricttoml.CodeInvalidUTF8, 1}, {"bigint", stricttoml.CodeUnknownKey, 1},
+		{"typo", stricttoml.CodeUnknownKey, 1},
+		{"dup", stricttoml.CodeUnknownKey, 1},
+		{"case-dup", stricttoml.CodeUnknownKey, 1},
+		{"badutf8", stricttoml.CodeInvalidUTF8, 1},
+		{"bigint", stricttoml.CodeUnknownKey, 1},
 	} {
 		_, err := parse(toml5(t, tt.name))
 		var e *ManifestError
@@ -69,8 +72,10 @@ func TestParseManifestReportedInputs(t *testing.T) {
 		reason error
 		line   int // below the table's header
 	}{
-		{"dup", stricttoml.CodeDuplicateKey, 2}, {"case-dup", stricttoml.CodeFoldedKey, 2},
-		{"badutf8", stricttoml.CodeInvalidUTF8, 1}, {"bigint", stricttoml.CodeWrongType, 1},
+		{"dup", stricttoml.CodeDuplicateKey, 2},
+		{"case-dup", stricttoml.CodeFoldedKey, 2},
+		{"badutf8", stricttoml.CodeInvalidUTF8, 1},
+		{"bigint", stricttoml.CodeWrongType, 1},
 	} {
 		before := full + "[[capabilities.examples]]\nname = 'two'\ndescription = 'x'\n[capabilities.examples.input]\n"
 		_, err := parse(before + toml5(t, tt.name))
