@@ -288,7 +288,9 @@ func TestInstallCancelled(t *testing.T) {
 	h := x.host(t, strings.Replace(commandInstall, `"install"`, `"hang"`, 1), nil)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
+	var last Event
 	r, err := Measure(ctx, h, "sat.solve", Options{ColdInstall: true, Progress: func(e Event) {
+		last = e
 		if e.Stage == StageColdInstall {
 			time.AfterFunc(300*time.Millisecond, cancel)
 		}
@@ -296,7 +298,64 @@ func TestInstallCancelled(t *testing.T) {
 	if r != nil || !errors.Is(err, context.Canceled) {
 		t.Errorf("record %v, error %v", r, err)
 	}
+	if last.Stage != StageColdInstall || last.Done != 0 {
+		t.Errorf("went on to %+v", last)
+	}
 	x.nothingLeft(t)
+}
+
+// only is the one manifest of a tool's host.
+func only(t testing.TB, x *tool) *provider.Manifest {
+	t.Helper()
+	all := x.set(t).Manifests()
+	if len(all) != 1 {
+		t.Fatalf("%d manifests", len(all))
+	}
+	return all[0]
+}
+
+// Whatever an installer keeps, it keeps in the scratch directory, and no file of
+// the host configures it.
+func TestInstallersKeepToThemselves(t *testing.T) {
+	x := newTool(t)
+	x.env["VENV"], _ = venv(t)
+	bin := filepath.Join(x.dir, "all")
+	for _, name := range []string{"uv", "npm", "node", "go"} {
+		write(t, filepath.Join(bin, name), "#!/bin/sh\nexit 1\n", 0o755)
+	}
+	x.env["PATH"] = "relative:" + bin
+	x.manifest(t, "tool", strings.ReplaceAll(toolManifest, "{tool}", x.exe))
+	m := &measurement{host: x.python(t, nil), manifest: only(t, x)}
+	for _, tt := range []struct {
+		method provider.InstallMethod
+		want   map[string][]string // installer to what it must be given
+	}{
+		{provider.InstallPython, map[string][]string{
+			"uv":  {"UV_CACHE_DIR=${scratch}/cache", "XDG_CONFIG_HOME=${scratch}/config", "--no-config", "--link-mode copy", "--no-deps", "UV_PYTHON_DOWNLOADS=never"},
+			"pip": {"PIP_CONFIG_FILE=/dev/null", "--no-cache-dir", "--no-deps", "-I -m pip", "--no-input"},
+		}},
+		{provider.InstallNPM, map[string][]string{"npm": {"npm_config_cache=${scratch}/cache", "npm_config_userconfig=${scratch}/", "npm_config_globalconfig=${scratch}/", "--ignore-scripts"}}},
+		{provider.InstallGo, map[string][]string{"go": {"GOPATH=${scratch}/", "GOCACHE=${scratch}/", "GOMODCACHE=${scratch}/", "GOBIN=${scratch}/", "GOENV=off", "GOTOOLCHAIN=local", "GOFLAGS=-modcacherw"}}},
+	} {
+		found, missing := m.installers(t.Context(), &provider.Install{Method: tt.method, Package: "m.example/x", Version: "1.0"})
+		if len(found) != len(tt.want) || len(missing) > 0 {
+			t.Errorf("%s: %d installers, missing %q", tt.method, len(found), missing)
+		}
+		for _, c := range found {
+			text := strings.Join(c.argv, " ")
+			for name, value := range c.set {
+				text += " " + name + "=" + value
+			}
+			for _, part := range tt.want[c.name] {
+				if !strings.Contains(text, part) {
+					t.Errorf("%s lacks %s: %s", c.name, part, text)
+				}
+			}
+			if c.target != targetDir || !strings.Contains(text, "${scratch}/"+targetDir) {
+				t.Errorf("%s does not fill the folder that is measured: %s", c.name, text)
+			}
+		}
+	}
 }
 
 func TestAdmittedNames(t *testing.T) {

@@ -169,6 +169,16 @@ func TestIdentityMoved(t *testing.T) {
 	}
 }
 
+// Another image stood there for one run only, and the right one is back: what was
+// measured is still not what was to run.
+func TestIdentityMovedForAWhile(t *testing.T) {
+	x := newTool(t)
+	r, err := Measure(t.Context(), x.host(t, reproductionProbe, fakeRun("solve", &probe.Result{Outcome: probe.IdentityChanged})), "sat.solve", Options{})
+	if providerCode(t, err, provider.CodeIdentityChanged); r != nil {
+		t.Errorf("record %+v", r)
+	}
+}
+
 // Same bytes under another inode are what was measured.
 func TestIdentityTouched(t *testing.T) {
 	x := newTool(t)
@@ -272,7 +282,9 @@ func TestCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	start := time.Now()
+	var last Event
 	r, err := Measure(ctx, h, "sat.solve", Options{Progress: func(e Event) {
+		last = e
 		if e.Stage == StageReproduction {
 			time.AfterFunc(300*time.Millisecond, cancel)
 		}
@@ -282,6 +294,9 @@ func TestCancelled(t *testing.T) {
 	}
 	if time.Since(start) > 15*time.Second {
 		t.Errorf("took %v", time.Since(start))
+	}
+	if last.Stage != StageReproduction || last.Done != 0 {
+		t.Errorf("went on to %+v", last)
 	}
 	x.nothingLeft(t)
 }

@@ -88,8 +88,7 @@ func objectDifference(at string, read, want map[string]any) (pointer, what strin
 	}
 	sort.Strings(keys)
 	for _, key := range keys {
-		// RFC 6901
-		p := at + "/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(key)
+		p := at + "/" + strings.ReplaceAll(strings.ReplaceAll(key, "~", "~0"), "/", "~1") // RFC 6901
 		value, ok := read[key]
 		if !ok {
 			return p, "is missing"
