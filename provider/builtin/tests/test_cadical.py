@@ -39,6 +39,7 @@ class StandIns(Answers, unittest.TestCase):
             ("s SATISFIABLE\nv 1 2 0\n", 20),
             ("s UNSATISFIABLE\n", 10),
             ("s UNSATISFIABLE\nv 1 2 0\n", 20),
+            ("s UNSATISFIABLE\nv 1", 20),
             ("s UNKNOWN\n", 0),
             ("s SATISFIABLE\n", 10),
             ("s SATISFIABLE\nv 1 2 0", 10),
@@ -82,8 +83,11 @@ class StandIns(Answers, unittest.TestCase):
         self.error(self.ask("import os; os.abort()"), "EXECUTION_FAILED", None)
 
     def test_executable(self):
-        for path in ("cadical", "/no/such/file", "/", __file__):
-            self.error(start(WORKER, request(WORKER, FORMULA), path), "EXECUTION_FAILED", None)
+        for path in ("cadical", os.path.relpath("/bin/true"), "/no/such/file", "/", __file__):
+            done = start(WORKER, request(WORKER, FORMULA), path)
+            self.error(done, "EXECUTION_FAILED", None)
+            # Refused before anything is started.
+            self.assertIn(b"could not be loaded", done.stdout)
         self.error(start(WORKER, request(WORKER, FORMULA)), "EXECUTION_FAILED", None)
 
     def test_refusals(self):

@@ -67,8 +67,6 @@ class _Reader:
         return _protocol.invalid(self._path, message)
 
     def sum(self, depth):
-        if depth > MAX_DEPTH:
-            raise self._fail("the expression is nested more than %d deep" % MAX_DEPTH)
         tree = self._product(depth)
         while self.peek() in ("+", "-"):
             tree = (self._take(), tree, self._product(depth))

@@ -68,8 +68,6 @@ def decode(data):
         text = data.decode("utf-8")
     except UnicodeDecodeError:
         raise invalid(None, "the request is not UTF-8") from None
-    if text.startswith("\ufeff"):
-        raise invalid(None, "the request starts with a byte-order mark")
     # Depth is bounded before parsing: the parser would recurse instead.
     depth = 0
     for mark in re.findall(r'"(?:[^"\\]|\\.)*"|[\[\]{}]', text):
