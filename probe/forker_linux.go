@@ -13,20 +13,30 @@ import (
 // The tracer is another thread, because a filter that keeps the program from
 // tracing others would keep its tracer from it.
 //
-// It lives until the run is over: when it ends, the kernel kills the program
-// (PDEATHSIG), which covers the moment in which nobody traces it.
+// It is gone before the program's first instruction. A thread that is restricted
+// as the program is may be looked into by it, and through any thread of the host
+// all of the host's memory can be read (/proc/TID/environ, mem, fd); only root's
+// is safe from that, by its capabilities.
+//
+// Should the host die before the tracer has the program, parentSignal, which the
+// kernel sends to a child whose parent thread ends (PDEATHSIG), ends it. The same
+// signal comes when the forker ends; then the tracer is there and swallows it.
 type forker struct {
 	job      *job
 	plan     *plan
 	started  chan forked
 	detach   chan struct{}
 	detached chan error
-	release  chan struct{}
+	release  chan bool // whether the child is to be reaped
 	gone     chan struct{}
 }
 
+// parentSignal ends a program by default, and is used by next to none.
+const parentSignal = unix.SIGPWR
+
 // forked is a child that is stopped after its exec, or why there is none.
 type forked struct {
+	thread    int // the forker's
 	pid       int
 	handle    int // pidfd
 	begun     time.Time
@@ -39,16 +49,20 @@ type forked struct {
 func newForker(j *job, p *plan) *forker {
 	f := &forker{
 		job: j, plan: p, started: make(chan forked, 1), detach: make(chan struct{}), detached: make(chan error, 1),
-		release: make(chan struct{}), gone: make(chan struct{}),
+		release: make(chan bool, 1), gone: make(chan struct{}),
 	}
 	go onFreshThread(f.run)
 	return f
 }
 
-// end lets the thread end and waits for it.
-func (f *forker) end() {
-	close(f.release)
+// end lets the thread end, and waits until the kernel has none of that number.
+// reap says that the child has been killed and that the tracer does not have it.
+func (f *forker) end(thread int, reap bool) {
+	f.release <- reap
 	<-f.gone
+	for thread != 0 && !errors.Is(unix.Tgkill(unix.Getpid(), thread, 0), unix.ESRCH) {
+		time.Sleep(20 * time.Microsecond)
+	}
 }
 
 // stand makes the child, which the forker traces, stand in a group stop without
@@ -61,18 +75,18 @@ func (f *forker) stand() error {
 func (f *forker) run() {
 	defer close(f.gone)
 	child := f.start()
+	child.thread = unix.Gettid()
 	f.started <- child
-	if child.pid == 0 {
-		<-f.release
-		return
-	}
+	reap := false
 	select {
 	case <-f.detach:
 		f.detached <- ptrace(unix.PTRACE_DETACH, child.pid, 0, uintptr(unix.SIGSTOP))
-		<-f.release
-	case <-f.release:
+		reap = <-f.release
+	case reap = <-f.release:
 	}
-	f.reap(child.pid)
+	if reap {
+		f.reap(child.pid)
+	}
 }
 
 // start restricts the thread and starts the child.
@@ -83,7 +97,7 @@ func (f *forker) start() forked {
 	child := forked{handle: -1}
 	attr := &syscall.ProcAttr{
 		Dir: f.job.scratch, Env: f.job.env, Files: childFiles(f.job.files),
-		Sys: &syscall.SysProcAttr{Ptrace: true, Setsid: true, Pdeathsig: syscall.SIGKILL, PidFD: &child.handle},
+		Sys: &syscall.SysProcAttr{Ptrace: true, Setsid: true, Pdeathsig: parentSignal, PidFD: &child.handle},
 	}
 	var pid int
 	pid, child.begun, child.err = forkRetrying(f.job, attr)

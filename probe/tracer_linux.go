@@ -53,6 +53,7 @@ type tracer struct {
 	early   map[int]bool
 	account account
 	killing bool
+	alone   bool // the signal of the forker's end was swallowed
 	// started has the start times of all processes but root, where orphans
 	// come to the host, which must then reap them; else it is nil.
 	started map[int]int64
@@ -69,9 +70,7 @@ func (t *tracer) run() (*observed, error) {
 	defer plan.close()
 	t.seen.isolation = plan.properties()
 	t.seen.limits = tracerLimits(t.job.limits)
-	f := newForker(t.job, plan)
-	defer f.end()
-	started, err := t.start(f)
+	started, err := t.start(newForker(t.job, plan))
 	defer func() {
 		t.job.stop.close()
 		if t.handleFD >= 0 {
@@ -85,7 +84,9 @@ func (t *tracer) run() (*observed, error) {
 		t.started = map[int]int64{}
 	}
 	sampler := sample(&t.account, t.job.limits, t.job.stop)
-	err = t.follow()
+	if err = resume(t.root, 0); err == nil {
+		err = t.follow()
+	}
 	sampler.halt()
 	reapOrphans(t.started)
 	if err != nil {
@@ -98,8 +99,11 @@ func (t *tracer) run() (*observed, error) {
 // start creates the child, stopped after its exec and before its first
 // instruction, and prepares it. It is false when there is nothing to follow: the
 // program could not be started, or was another than expected.
-func (t *tracer) start(f *forker) (bool, error) {
+func (t *tracer) start(f *forker) (started bool, err error) {
 	child := <-f.started
+	// When the tracer has not got the child, the forker reaps it.
+	mine := false
+	defer func() { f.end(child.thread, child.pid != 0 && !mine) }()
 	t.root, t.wallAt, t.handleFD = child.pid, child.begun, child.handle
 	if child.observe != nil {
 		return false, t.abandon("start", child.observe)
@@ -115,7 +119,7 @@ func (t *tracer) start(f *forker) (bool, error) {
 	if err := t.limit(); err != nil {
 		return false, t.abandon("set limits of", err)
 	}
-	if err := t.seize(f, child.registers); err != nil {
+	if mine, err = t.seize(f, child.registers); err != nil {
 		return false, t.abandon("trace", err)
 	}
 	pid := child.pid
@@ -126,7 +130,7 @@ func (t *tracer) start(f *forker) (bool, error) {
 	// The tracer waits for tracees; what wakes it is the end of the first one.
 	// The handle names that process and never another, whenever it is used.
 	t.job.stop.onStop(func() { _ = unix.PidfdSendSignal(t.handleFD, unix.SIGKILL, nil, 0) })
-	return true, resume(pid, 0)
+	return true, nil
 }
 
 // seize makes this thread the tracer of the child. Only a tracee that was seized
@@ -136,32 +140,33 @@ func (t *tracer) start(f *forker) (bool, error) {
 // The forker detaches the child with SIGSTOP, so that it goes from the trap
 // straight into a group stop, and it is seized there. Its registers are compared
 // across the change: a SIGCONT from a third party in between would let it run
-// untraced, which must not pass unseen.
-func (t *tracer) seize(f *forker, before registers) error {
+// untraced, which must not pass unseen. seized is also true when a later step
+// failed.
+func (t *tracer) seize(f *forker, before registers) (seized bool, err error) {
 	if err := f.stand(); err != nil {
-		return err
+		return false, err
 	}
 	if err := ptrace(unix.PTRACE_SEIZE, t.root, 0, traceOptions); err != nil {
 		if errors.Is(err, unix.EPERM) {
-			return errUnreadable
+			return false, errUnreadable
 		}
-		return err
+		return false, err
 	}
 	status, err := waitOne(t.root, nil)
 	if err != nil {
-		return err
+		return true, err
 	}
 	if ev := decode(status, true); ev.kind != eventGroupStop {
-		return errSeizedAwake
+		return true, errSeizedAwake
 	}
 	after, err := readRegisters(t.root)
 	if err != nil {
-		return err
+		return true, err
 	}
 	if before != after {
-		return errSeizedAwake
+		return true, errSeizedAwake
 	}
-	return unix.Kill(t.root, unix.SIGCONT)
+	return true, unix.Kill(t.root, unix.SIGCONT)
 }
 
 // limit sets the kernel's own limits of the child, which its children inherit.
@@ -243,6 +248,10 @@ func (t *tracer) handle(tid int, status uint32, usage *unix.Rusage) error {
 	case eventExit:
 		t.exiting(tid, k)
 	case eventSignal:
+		if ev.signal == parentSignal && tid == t.root && !t.alone {
+			t.alone = true
+			ev = event{kind: eventTrap} // the forker's end, and nobody's signal
+		}
 		t.seen.fileSize = t.seen.fileSize || ev.signal == unix.SIGXFSZ
 	case eventGroupStop, eventTrap, eventOther, eventEnded:
 	}
