@@ -2,6 +2,7 @@ package probe
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"slices"
 
@@ -38,20 +39,55 @@ func (t *tracer) compare() {
 	status := &ExpectationStatus{Exact: true, Method: "the image of the process, stopped after its exec"}
 	t.seen.expected = status
 	image := procPath(t.root, "exe")
-	if isScript(t.job.path) {
-		status.Exact = false
-		status.Method = "the script's path while its interpreter was stopped after its exec"
-		status.Difference = differs(t.job.path, want)
-		if want.Interpreter != nil && status.Difference == "" {
-			if status.Difference = differs(image, want.Interpreter); status.Difference != "" {
-				status.Difference = "interpreter: " + status.Difference
-			}
+	status.Difference = differs(image, want)
+	if status.Difference != "" {
+		if head := headOf(t.job.path, want); scriptInterpreter(head) != "" {
+			status.Exact = false
+			status.Method = "the script's path and its interpreter's image, stopped after its exec"
+			status.Difference = wrongInterpreter(image, scriptInterpreter(head), want.Interpreter)
 		}
-	} else {
-		status.Difference = differs(image, want)
 	}
 	status.Matched = status.Difference == ""
 	t.seen.notMatched = !status.Matched
+}
+
+// headOf returns the start of the file at path when it is the one that is
+// wanted, and nothing when it is another. It is read from the descriptor that was
+// compared: the path may lead elsewhere at any time.
+func headOf(path string, want *Expectation) []byte {
+	file, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK, 0)
+	if err != nil {
+		return nil
+	}
+	defer file.Close()
+	var st unix.Stat_t
+	if unix.Fstat(int(file.Fd()), &st) != nil ||
+		difference(uint64(st.Dev), st.Ino, st.Size, st.Ctim.Nano(), want) != "" { //nolint:unconvert // the type differs by processor
+		return nil
+	}
+	head := make([]byte, shebangSize)
+	n, _ := io.ReadFull(file, head)
+	return head[:n]
+}
+
+// wrongInterpreter names what of the running image is not as the script's first
+// line, or the expectation of its interpreter, says. An interpreter that is
+// itself a script has another image, which only an expectation can name.
+func wrongInterpreter(image, named string, want *Expectation) string {
+	if want == nil {
+		var st unix.Stat_t
+		if err := unix.Stat(named, &st); err != nil {
+			return fmt.Sprintf("the interpreter %q cannot be examined: %v", named, err)
+		}
+		if isScript(named) {
+			return ""
+		}
+		want = &Expectation{Dev: uint64(st.Dev), Ino: st.Ino, Size: st.Size, CtimeNS: st.Ctim.Nano()} //nolint:unconvert // the type differs by processor
+	}
+	if d := differs(image, want); d != "" {
+		return "interpreter: " + d
+	}
+	return ""
 }
 
 // differs names what of the file at path, its links followed, is not as wanted;
