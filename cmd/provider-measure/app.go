@@ -114,10 +114,13 @@ func (s *session) app() *cli.App {
 	return app
 }
 
+// mainOptions are those of the program that no command takes.
+func mainOptions() []string { return []string{flagRuns, flagColdInstall, flagVersion} }
+
 // refuseMainOptions keeps the main job's options, which the parser knows in any
 // position, from being taken and ignored by a command.
 func refuseMainOptions(c *cli.Context) error {
-	for _, name := range []string{flagRuns, flagColdInstall, flagVersion} {
+	for _, name := range mainOptions() {
 		if c.IsSet(name) {
 			return usage("--%s is not an option of %s", name, c.Command.Name)
 		}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"sort"
 	"strings"
 
@@ -50,7 +51,7 @@ func (s *session) completion(c *cli.Context) error {
 // completions is all that a script offers, in byte order.
 type completions struct {
 	global  []string            // options of every command
-	first   []string            // commands and capabilities: what may come first
+	first   []string            // commands, capabilities and all options: what may come first
 	options map[string][]string // command to its options
 	values  map[string][]string // command to its first argument
 }
@@ -69,8 +70,8 @@ func completionWords(app *cli.App) (*completions, error) {
 		codes = append(codes, e.Code)
 	}
 	words := &completions{
-		global:  optionWords(app.Flags),
-		first:   set.CapabilityIDs(),
+		global:  optionWords(notOfTheMainJob(app.Flags)),
+		first:   append(set.CapabilityIDs(), optionWords(app.Flags)...),
 		options: map[string][]string{},
 		values: map[string][]string{
 			"identify":   append(set.ProviderIDs(), set.CapabilityIDs()...),
@@ -86,6 +87,17 @@ func completionWords(app *cli.App) (*completions, error) {
 	}
 	sort.Strings(words.first)
 	return words, nil
+}
+
+// notOfTheMainJob leaves out what a command refuses.
+func notOfTheMainJob(flags []cli.Flag) []cli.Flag {
+	var out []cli.Flag
+	for _, f := range flags {
+		if !slices.Contains(mainOptions(), f.Names()[0]) {
+			out = append(out, f)
+		}
+	}
+	return out
 }
 
 func optionWords(flags []cli.Flag) []string {

@@ -3,7 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
-	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -71,7 +71,7 @@ func (s *session) digest(c *cli.Context) error {
 	case "record":
 		results, err = each(paths, func(p string) (digestResult, error) { return digestRecord(c, p) })
 	case "composite":
-		results, err = s.digestComposite(paths)
+		results, err = s.digestComposite(c, paths)
 	default:
 		return usage("digest %q: the kinds are executable, tree, record and composite", kind)
 	}
@@ -142,7 +142,14 @@ func treeResult(tree digest.TreeResult) digestResult {
 // digest is over all rows; what identification would refuse is a finding.
 func digestRecord(c *cli.Context, path string) (digestResult, error) {
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		folder := path
 		path = filepath.Join(path, "RECORD")
+		if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
+			return digestResult{}, &commandError{
+				Code: digest.CodeRecordMissing, Message: folder + ": no RECORD", Path: folder, exit: exitFinding, err: err,
+				Hint: "name a RECORD file, or a .dist-info folder with one",
+			}
+		}
 	}
 	d, err := digest.OpenRecord(c.Context, path)
 	if err != nil {
@@ -151,7 +158,8 @@ func digestRecord(c *cli.Context, path string) (digestResult, error) {
 	rows := len(d.Record.Rows)
 	result := digestResult{Kind: digest.PythonRecord, Path: path, Digest: d.Record.Digest(), Rows: &rows}
 	for _, pair := range d.Record.Conflicts() {
-		result.Findings = append(result.Findings, fmt.Sprintf("lines %d and %d disagree about %q", pair[0].Line, pair[1].Line, pair[0].Path))
+		result.Findings = append(result.Findings, fmt.Sprintf("lines %d and %d disagree about %q",
+			min(pair[0].Line, pair[1].Line), max(pair[0].Line, pair[1].Line), pair[0].Path))
 	}
 	inventory, err := d.Inventory(c.Context)
 	if err != nil {
@@ -167,10 +175,10 @@ func digestRecord(c *cli.Context, path string) (digestResult, error) {
 }
 
 // digestComposite reads runtime records, - being standard input.
-func (s *session) digestComposite(paths []string) ([]digestResult, error) {
+func (s *session) digestComposite(c *cli.Context, paths []string) ([]digestResult, error) {
 	var records [][]byte
 	for _, p := range paths {
-		data, err := s.readInput(p)
+		data, err := s.readInput(c.Context, p)
 		if err != nil {
 			return nil, err
 		}
@@ -202,30 +210,4 @@ func atPath(err error, path string) error {
 		return &located
 	}
 	return err
-}
-
-// maxInput bounds a record given as a file.
-const maxInput = 10 << 20
-
-func (s *session) readInput(path string) ([]byte, error) {
-	in := s.stdin
-	if path != "-" {
-		f, err := os.Open(path)
-		if err != nil {
-			return nil, &commandError{Code: codeUsage, Message: err.Error(), Path: path, exit: exitUsage, err: err}
-		}
-		defer f.Close()
-		if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
-			return nil, &commandError{Code: codeUsage, Message: path + " is not a regular file", Path: path, exit: exitUsage}
-		}
-		in = f
-	}
-	data, err := io.ReadAll(io.LimitReader(in, maxInput+1))
-	if err != nil {
-		return nil, &commandError{Code: codeUsage, Message: err.Error(), Path: path, exit: exitUsage, err: err}
-	}
-	if len(data) > maxInput {
-		return nil, &commandError{Code: codeUsage, Message: fmt.Sprintf("%s is larger than %d bytes", path, maxInput), Path: path, exit: exitUsage}
-	}
-	return data, nil
 }

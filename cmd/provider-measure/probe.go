@@ -249,7 +249,7 @@ func (s *session) probeStdin(c *cli.Context) ([]byte, error) {
 	if !c.IsSet(flagStdin) {
 		return nil, nil
 	}
-	data, err := s.readInput(c.String(flagStdin))
+	data, err := s.readInput(c.Context, c.String(flagStdin))
 	if data == nil && err == nil {
 		data = []byte{} // empty, and not /dev/null
 	}

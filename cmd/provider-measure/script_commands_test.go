@@ -35,6 +35,7 @@ func (h *scriptHost) commands() map[string]scriptCommand {
 		"relink":    relink,
 		"fifo":      fifo,
 		"empty":     emptyFolder,
+		"folder":    quotedFolder,
 	}
 }
 
@@ -362,4 +363,13 @@ func emptyFolder(ts *testscript.TestScript, neg bool, args []string) {
 	if len(entries) > 0 {
 		ts.Fatalf("%s holds %s and perhaps more", args[0], entries[0].Name())
 	}
+}
+
+// folder NAME makes a folder with one file; its name is spelt as a Go string.
+func quotedFolder(ts *testscript.TestScript, neg bool, args []string) {
+	positive(ts, neg, args, 1, "folder 'GO STRING'")
+	name, err := strconv.Unquote(`"` + args[0] + `"`)
+	ts.Check(err)
+	ts.Check(os.Mkdir(ts.MkAbs(name), 0o755))
+	ts.Check(os.WriteFile(filepath.Join(ts.MkAbs(name), "a"), []byte("x\n"), 0o644))
 }

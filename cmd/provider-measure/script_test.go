@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
@@ -26,12 +27,18 @@ import (
 // conditions of scriptCondition.
 func TestScripts(t *testing.T) {
 	host := newScriptHost(t)
+	// A command that waits for ever is killed, and says where it was.
+	deadline := time.Now().Add(5 * time.Minute)
+	if own, ok := t.Deadline(); ok && own.Before(deadline) {
+		deadline = own
+	}
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata/script",
 		Setup:               host.setup,
 		Cmds:                host.commands(),
 		Condition:           host.condition,
 		UpdateScripts:       update(),
+		Deadline:            deadline,
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
 	})
