@@ -37,14 +37,14 @@ func installedText(i measure.InstalledSize) string {
 	if i.Status != measure.Completed {
 		return statusText(i.Status, i.Detail)
 	}
-	return fmt.Sprintf("%s in %d files", bytesText(i.Bytes), *i.Files)
+	return fmt.Sprintf("%s in %s", bytesText(i.Bytes), countText(*i.Files, "file", "files"))
 }
 
 func librariesText(l *measure.SharedLibraries) string {
 	if l.Bytes == nil || l.Files == nil {
 		return "shared libraries: " + textOf(l.Detail)
 	}
-	text := fmt.Sprintf("and %s in %d shared libraries that it loads", bytesText(l.Bytes), *l.Files)
+	text := fmt.Sprintf("and %s in %s that it loads", bytesText(l.Bytes), countText(*l.Files, "shared library", "shared libraries"))
 	if len(l.Missing) > 0 {
 		text += "; not found: " + escape(strings.Join(l.Missing, ", "))
 	}
@@ -111,6 +111,13 @@ func textOf(p *string) string {
 		return "unknown"
 	}
 	return *p
+}
+
+func countText(n int64, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
 }
 
 // secondsText keeps three digits that mean something.

@@ -183,14 +183,14 @@ func normalise(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Fatalf("%s: %v", args[0], err)
 	}
 	n := normaliser{work: ts.Getenv("WORK")}
-	out, err := json.MarshalIndent(n.value("", document), "", "  ")
+	out, err := encode(n.value("", document), "  ")
 	if err != nil {
 		ts.Fatalf("%v", err)
 	}
 	if len(n.wrong) > 0 {
 		ts.Fatalf("%s", strings.Join(n.wrong, "\n"))
 	}
-	ts.Check(os.WriteFile(ts.MkAbs(args[1]), append(out, '\n'), 0o644))
+	ts.Check(os.WriteFile(ts.MkAbs(args[1]), out, 0o644))
 }
 
 type normaliser struct {
