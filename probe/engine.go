@@ -18,6 +18,7 @@ type job struct {
 	require []Property
 	write   []string
 	read    []string
+	observe bool // list the files that are used
 	stop    *stopper
 	// begin is called by the engine, once, when the program was started: the
 	// time limit counts from then.
@@ -44,6 +45,10 @@ type observed struct {
 	limits     []LimitStatus
 	expected   *ExpectationStatus
 	notMatched bool
+	// files are those that were used, when that was asked for and the engine can.
+	files           []ObservedFile
+	filesFailed     int64
+	filesIncomplete string
 	// cpuOver and memoryOver say that the sums at the end exceed a limit, which
 	// a run that ended between two samples may have done.
 	cpuOver, memoryOver bool

@@ -14,6 +14,7 @@ const maxExecuted = 1024
 
 // executed notes the image of a process that is stopped after its exec.
 func (t *tracer) executed(pid int) {
+	t.watch.executed(pid)
 	exe := procPath(pid, "exe")
 	var st unix.Stat_t
 	if unix.Stat(exe, &st) != nil || len(t.seen.executed) >= maxExecuted {
@@ -104,6 +105,7 @@ func differs(path string, want *Expectation) string {
 func (t *tracer) finish() {
 	a := &t.account
 	s := &t.seen
+	t.watch.finish(s)
 	s.user, s.sys = a.user, a.system
 	s.cpu = CPUFigure{Method: "rusage at the end of each process, its CPU clock where it had children", Scope: "tree"}
 	s.processes, s.counted, s.peak = a.started, true, a.most

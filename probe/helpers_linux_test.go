@@ -35,6 +35,8 @@ func platformHelper(name string, args []string) error {
 		return err
 	case "attempt":
 		return attempt(args)
+	case "files":
+		return filesHelper(args[0], args[1:])
 	case "leader-exits":
 		return leaderExits()
 	case "other-thread":

@@ -38,6 +38,22 @@ type Result struct {
 	// first use; only the tracer can see them.
 	Executed []Executed `json:"executed,omitempty"`
 
+	// Observed is what a run with Spec.ObserveFiles used, in order of first use;
+	// nil for any other run.
+	//
+	// It has every file that a system call opened, every executed image with the
+	// scripts and the loader that the kernel opened for it, and every file that
+	// was mapped after an exec or at the end of a process. A descriptor that was
+	// not opened within the run (one that came over a socket from outside, or was
+	// inherited) is seen only when its file is mapped or executed. Files that
+	// were looked at without being opened (stat) are not among them.
+	Observed []ObservedFile `json:"observed,omitempty"`
+	// ObservedFailed counts the openings that were refused.
+	ObservedFailed int64 `json:"observed_failed,omitempty"`
+	// ObservedIncomplete is why files may be missing from Observed; empty when
+	// none can be.
+	ObservedIncomplete string `json:"observed_incomplete,omitempty"`
+
 	EnvNames []string `json:"env_names"` // names that the child was given, sorted
 	Withheld []string `json:"withheld"`  // names that were admitted but look like credentials, sorted
 

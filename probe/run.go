@@ -60,6 +60,12 @@ func runWith(ctx context.Context, spec Spec, e engine) (result *Result, err erro
 	}
 	result.EnvNames, result.Withheld = env.names, nonNil(env.withheld)
 	result.Engine = e.name()
+	if spec.ObserveFiles && result.Observed == nil {
+		result.Observed = []ObservedFile{}
+		if result.ObservedIncomplete == "" {
+			result.ObservedIncomplete = notObserved(result)
+		}
+	}
 	if spec.Inspect != nil {
 		if err := spec.Inspect(scratch, result); err != nil {
 			return result, &Error{Code: CodeInspect, Op: "inspect the result of", Path: spec.Path, Err: err}
@@ -82,7 +88,7 @@ func (s *Spec) job(scratch string, limits Limits) (*job, environment, error) {
 		path: s.Path, argv: argv, env: env.list, scratch: scratch, limits: limits, expect: s.Expect,
 		network: s.Isolation.Network, require: s.Isolation.Require,
 		write: expandPaths(s.Isolation.Write, scratch), read: expandPaths(s.Isolation.Read, scratch),
-		stop: &stopper{},
+		observe: s.ObserveFiles, stop: &stopper{},
 	}, env, nil
 }
 
@@ -152,7 +158,7 @@ func (o *observed) result(f facts) *Result {
 		Outcome: f.outcome(), FileSizeExceeded: o.fileSize, Wall: o.wall, User: o.user, System: o.sys, CPU: o.cpu,
 		Memory: o.memory, Processes: o.processes, Counted: o.counted, Peak: o.peak, Counters: o.counters,
 		Leftover: nonNil(o.leftover), Executed: o.executed, Isolation: o.isolation, Limits: o.limits,
-		Expectation: o.expected,
+		Expectation: o.expected, Observed: o.files, ObservedFailed: o.filesFailed, ObservedIncomplete: o.filesIncomplete,
 	}
 	switch r.Outcome {
 	case Exited:

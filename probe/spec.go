@@ -33,6 +33,9 @@ type Spec struct {
 	Inspect func(scratch string, r *Result) error
 	// Expect, when not nil, is the identity of the executable that must run.
 	Expect *Expectation
+	// ObserveFiles lists the files that the run opens, executes and maps, in
+	// Result.Observed.
+	ObserveFiles bool
 }
 
 // Environment says how the child's variables are composed. Every child has

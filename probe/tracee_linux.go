@@ -24,12 +24,23 @@ import (
 // halted is a group stop, in which the task is listened to and not resumed, so
 // that a SIGCONT from anyone continues it as it would untraced. Any state goes
 // to gone when the task's end is reported, since SIGKILL skips every stop.
+//
+// In a run whose files are observed there is one more state, between the two
+// stops that the kernel makes around an opening. Nothing can come in between but
+// the task's own end:
+//
+//	running -- stop by the filter, before an opening --> calling
+//	running <-- stop at the end of the opening --------- calling
+//
+// An opening that a signal interrupts ends first, with a result that no program
+// sees; then comes the signal's stop, and then the opening anew, with both stops.
 type traceeState uint8
 
 const (
 	embryo traceeState = iota
 	running
 	halted
+	calling
 	exiting
 	gone
 )
@@ -44,6 +55,8 @@ const (
 	eventFork                       // made a new task
 	eventExec                       // executed another image, of which nothing has run
 	eventExit                       // about to end, its memory still there
+	eventFilter                     // stopped by a seccomp filter before a system call
+	eventCall                       // at the end of a system call that was followed
 	eventOther                      // an event that was not asked for
 	eventEnded                      // ended
 )
@@ -61,6 +74,7 @@ type verb uint8
 const (
 	verbResume  verb = iota // continue, delivering the signal if there is one
 	verbListen              // leave it in its group stop
+	verbFollow              // continue to the end of the system call
 	verbNothing             // it is gone
 )
 
@@ -84,6 +98,9 @@ func decode(status uint32, seized bool) event {
 	sig := unix.Signal(status >> 8 & 0xff)
 	switch status >> 16 {
 	case 0:
+		if sig == callStop {
+			return event{kind: eventCall}
+		}
 		return event{kind: eventSignal, signal: sig}
 	case unix.PTRACE_EVENT_STOP:
 		if seized && isStopSignal(sig) {
@@ -96,9 +113,14 @@ func decode(status uint32, seized bool) event {
 		return event{kind: eventExec}
 	case unix.PTRACE_EVENT_EXIT:
 		return event{kind: eventExit}
+	case unix.PTRACE_EVENT_SECCOMP:
+		return event{kind: eventFilter}
 	}
 	return event{kind: eventOther}
 }
+
+// callStop is the signal of a stop around a system call (PTRACE_O_TRACESYSGOOD).
+const callStop = unix.SIGTRAP | 0x80
 
 // isStopSignal reports whether sig stops a process by default.
 func isStopSignal(sig unix.Signal) bool {
@@ -114,6 +136,8 @@ func (s traceeState) next(ev event) (traceeState, step) {
 		return exiting, step{verb: verbResume}
 	case ev.kind == eventGroupStop:
 		return halted, step{verb: verbListen}
+	case ev.kind == eventFilter:
+		return calling, step{verb: verbFollow}
 	case ev.kind == eventSignal:
 		return running, step{verb: verbResume, signal: ev.signal}
 	}

@@ -36,6 +36,14 @@ func TestTraceeNext(t *testing.T) {
 		{name: "killed at once", state: embryo, ev: event{kind: eventEnded, signal: unix.SIGKILL}, want: gone, do: step{verb: verbNothing}},
 		{name: "killed while stopped", state: halted, ev: event{kind: eventEnded, signal: unix.SIGKILL}, want: gone, do: step{verb: verbNothing}},
 		{name: "ended", state: exiting, ev: event{kind: eventEnded}, want: gone, do: step{verb: verbNothing}},
+		{name: "before an opening", state: running, ev: event{kind: eventFilter}, want: calling, do: step{verb: verbFollow}},
+		{name: "before the first opening", state: embryo, ev: event{kind: eventFilter}, want: calling, do: step{verb: verbFollow}},
+		{name: "end of an opening", state: calling, ev: event{kind: eventCall}, want: running, do: resumed},
+		{name: "an opening made anew", state: calling, ev: event{kind: eventFilter}, want: calling, do: step{verb: verbFollow}},
+		{name: "killed in an opening", state: calling, ev: event{kind: eventExit}, want: exiting, do: resumed},
+		{name: "killed at once in an opening", state: calling, ev: event{kind: eventEnded, signal: unix.SIGKILL}, want: gone, do: step{verb: verbNothing}},
+		{name: "end of a call on the way out", state: exiting, ev: event{kind: eventCall}, want: exiting, do: resumed},
+		{name: "before a call on the way out", state: exiting, ev: event{kind: eventFilter}, want: exiting, do: resumed},
 		{name: "unknown event", state: running, ev: event{kind: eventOther}, want: running, do: resumed},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -70,6 +78,8 @@ func TestDecode(t *testing.T) {
 		{"clone", stop(unix.SIGTRAP, unix.PTRACE_EVENT_CLONE), false, event{kind: eventFork}},
 		{"exec", stop(unix.SIGTRAP, unix.PTRACE_EVENT_EXEC), false, event{kind: eventExec}},
 		{"exit stop", stop(unix.SIGTRAP, unix.PTRACE_EVENT_EXIT), false, event{kind: eventExit}},
+		{"stop by a filter", stop(unix.SIGTRAP, unix.PTRACE_EVENT_SECCOMP), false, event{kind: eventFilter}},
+		{"end of a call", stop(unix.SIGTRAP|0x80, 0), false, event{kind: eventCall}},
 		{"not asked for", stop(unix.SIGTRAP, unix.PTRACE_EVENT_VFORK_DONE), false, event{kind: eventOther}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

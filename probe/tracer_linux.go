@@ -37,7 +37,8 @@ func (tracerEngine) run(j *job) (*observed, error) {
 type task struct {
 	state     traceeState
 	process   *process
-	announced bool // its maker's event was seen
+	announced bool     // its maker's event was seen
+	call      openCall // while its state is calling
 }
 
 // tracer is one traced run. All of it but account and job.stop is used by the
@@ -53,12 +54,13 @@ type tracer struct {
 	early   map[int]bool
 	account account
 	killing bool
-	alone   bool // the signal of the forker's end was swallowed
 	// started has the start times of all processes but root, where orphans
 	// come to the host, which must then reap them; else it is nil.
 	started map[int]int64
 	wallAt  time.Time
 	seen    observed
+	alone   bool     // the signal of the forker's end was swallowed
+	watch   *watcher // nil when files are not observed
 }
 
 // run starts the program, follows the tree to its end and returns what was seen.
@@ -68,6 +70,8 @@ func (t *tracer) run() (*observed, error) {
 		return nil, err
 	}
 	defer plan.close()
+	t.watch = newWatcher(t.job)
+	plan.observe = t.watch.filter()
 	t.seen.isolation = plan.properties()
 	t.seen.limits = tracerLimits(t.job.limits)
 	started, err := t.start(newForker(t.job, plan))
@@ -146,7 +150,7 @@ func (t *tracer) seize(f *forker, before registers) (seized bool, err error) {
 	if err := f.stand(); err != nil {
 		return false, err
 	}
-	if err := ptrace(unix.PTRACE_SEIZE, t.root, 0, traceOptions); err != nil {
+	if err := ptrace(unix.PTRACE_SEIZE, t.root, 0, traceOptions|t.watch.options()); err != nil {
 		if errors.Is(err, unix.EPERM) {
 			return false, errUnreadable
 		}
@@ -247,6 +251,12 @@ func (t *tracer) handle(tid int, status uint32, usage *unix.Rusage) error {
 		k = t.changedImage(tid, k)
 	case eventExit:
 		t.exiting(tid, k)
+	case eventFilter:
+		if !t.watch.entered(tid, k) {
+			return resume(tid, 0)
+		}
+	case eventCall:
+		t.watch.left(tid, k)
 	case eventSignal:
 		if ev.signal == parentSignal && tid == t.root && !t.alone {
 			t.alone = true
@@ -257,6 +267,9 @@ func (t *tracer) handle(tid int, status uint32, usage *unix.Rusage) error {
 	}
 	state, do := k.state.next(ev)
 	k.state = state
+	if do.verb == verbFollow {
+		return resumeCall(tid)
+	}
 	if do.verb == verbListen && !t.killing {
 		// EIO: a SIGCONT ended the group stop in the meantime.
 		if err := listen(tid); !errors.Is(err, unix.EIO) {
@@ -366,6 +379,9 @@ func (t *tracer) exiting(tid int, k *task) {
 		k.process.living--
 	}
 	t.account.atExit(k.process, tid)
+	if k.process.living <= 0 {
+		t.watch.maps(tid)
+	}
 }
 
 // ended removes a task. When it was the program itself, every process that is
