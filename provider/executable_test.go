@@ -334,6 +334,13 @@ func TestProbeSetup(t *testing.T) {
 	if !errors.Is(err, ReasonPythonMissing) {
 		t.Errorf("got %v", err)
 	}
+	nowhere, err := ParseManifest([]byte(distText()+"[isolation]\nread = ['${manifest_dir}']\n"), ManifestSource{File: "x.toml", Origin: BuiltIn})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if spec, err := h.Spec(t.Context(), nowhere, Measured{}, Command{Argv: []string{"/bin/true"}}); err == nil {
+		t.Errorf("the restriction to read ${manifest_dir} became %q", spec.Isolation.Read)
+	}
 	if _, err := h.Spec(t.Context(), m, Measured{}, Command{}); err == nil {
 		t.Error("a command without arguments")
 	}

@@ -229,6 +229,7 @@ func manifestEdits() []manifestEdit {
 		{name: "long executable", base: full, old: "executable = \"tool\"", new: "§executable = \"/" + long(4096) + "\"", reason: outOfRange, key: "identity.executable"},
 		{name: "NUL in executable", base: full, old: "executable = \"tool\"", new: "§executable = \"a\\u0000\"", reason: invalid, key: "identity.executable"},
 		{name: "key of another kind", base: full, old: "executable = \"tool\"", new: "executable = \"tool\"\n§root = \"x\"", reason: invalid, key: "identity.root", says: "means nothing for kind EXECUTABLE"},
+		{name: "keys of another kind", base: full, old: "executable = \"tool\"", new: "executable = \"tool\"\nsearch_path = [\"x\"]\nroot = \"x\"\n§entrypoint = \"x:y\"\nverify_files = true\ncomponents = []", reason: invalid, key: "identity.entrypoint"},
 		{name: "executable of a record", base: dist, new: "§executable = 'x'\n", reason: invalid, key: "identity.executable"},
 		{name: "verify_files of a tree", base: tree, new: "§verify_files = true\n", reason: invalid, key: "identity.verify_files"},
 		{name: "components of a tree", base: tree, new: "§components = ['abc']\n", reason: invalid, key: "identity.components"},
