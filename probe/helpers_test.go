@@ -55,7 +55,11 @@ func helper(name string, args []string) error {
 		runtime.LockOSThread()
 		return <-done
 	case "host": // program and arguments: run it as a host program does
-		r, err := Run(context.Background(), Spec{Path: args[0], Args: args, Env: Environment{Path: []string{"/usr/bin", "/bin"}}})
+		s := Spec{Path: args[0], Args: args, Env: Environment{Path: []string{"/usr/bin", "/bin"}}}
+		if dir := os.Getenv("PROBE_TEST_WRITE"); dir != "" {
+			s.Isolation.Write = []string{dir}
+		}
+		r, err := Run(context.Background(), s)
 		if err != nil {
 			return err
 		}

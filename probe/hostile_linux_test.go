@@ -217,12 +217,16 @@ func TestHostKilled(t *testing.T) {
 		ready := filepath.Join(mark, fmt.Sprint(i))
 		cmd := exec.CommandContext(t.Context(), exe, helperArg, "host", "/bin/sh", "-c",
 			`trap '' TERM HUP; setsid sh -c 'sleep 600; : '"$1" & echo > "$2"; sleep 600`, "sh", mark, ready)
+		cmd.Env = []string{"PROBE_TEST_WRITE=" + mark}
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
-		for j := 0; j < 2000; j++ {
+		for j := 0; ; j++ {
 			if _, err := os.Stat(ready); err == nil {
 				break
+			}
+			if j == 4000 {
+				t.Fatal("the program never began")
 			}
 			time.Sleep(5 * time.Millisecond)
 		}
