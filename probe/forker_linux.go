@@ -93,12 +93,13 @@ func (f *forker) run() {
 
 // start restricts the thread and starts the child.
 func (f *forker) start() forked {
+	files := childFiles(f.job.files) // reads /proc, which a restricted thread may not
 	if err := f.plan.restrict(); err != nil {
 		return forked{observe: err}
 	}
 	child := forked{handle: -1}
 	attr := &syscall.ProcAttr{
-		Dir: f.job.scratch, Env: f.job.env, Files: childFiles(f.job.files),
+		Dir: f.job.scratch, Env: f.job.env, Files: files,
 		Sys: &syscall.SysProcAttr{Ptrace: true, Setsid: true, Pdeathsig: parentSignal, PidFD: &child.handle},
 	}
 	var pid int

@@ -14,6 +14,7 @@ type plan struct {
 	job      *job
 	landlock landlock
 	filter   []unix.SockFilter // empty where the kernel has no filters
+	observe  []unix.SockFilter // stops before openings; empty when they are not observed
 }
 
 // newPlan finds out what this host can do for j.
@@ -40,6 +41,8 @@ func (p *plan) restrict() error {
 		{"capabilities", dropCapabilities},
 		{"Landlock", p.landlock.restrict},
 		{"seccomp", func() error { return installFilter(p.filter) }},
+		// Last: from here on this thread can open nothing itself.
+		{"observation", func() error { return installFilter(p.observe) }},
 	}
 	for _, s := range steps {
 		if err := s.do(); err != nil {
