@@ -39,7 +39,7 @@ const (
 
 // run is the whole command: it returns the exit status and ends nothing itself.
 func run(ctx context.Context, args []string, out outside) int {
-	s := &session{outside: out}
+	s := &session{outside: out, help: helpWriter{to: out.stdout}}
 	app := s.app()
 	ordered, err := orderArguments(app, args)
 	if err == nil {
@@ -48,7 +48,7 @@ func run(ctx context.Context, args []string, out outside) int {
 	} else {
 		s.format = s.formatOf(args)
 	}
-	err = errors.Join(err, s.close())
+	err = errors.Join(err, s.help.failure(), s.close())
 	if ctx.Err() != nil && err != nil {
 		err = &commandError{Code: codeCancelled, Message: "stopped by a signal", exit: exitUnfinished, err: err}
 	}
@@ -66,6 +66,7 @@ type session struct {
 	formatAsked bool
 	status      int // what to end with when nothing failed
 	closes      []func() error
+	help        helpWriter
 }
 
 func (s *session) close() error {
@@ -88,7 +89,7 @@ func (s *session) app() *cli.App {
 			"Operational provenance is never evidence that an answer is true.",
 		HideVersion:            true,
 		HideHelpCommand:        true,
-		Writer:                 s.stdout,
+		Writer:                 &s.help,
 		ErrWriter:              s.stderr,
 		ExitErrHandler:         func(*cli.Context, error) {}, // an exit status is ours to choose
 		OnUsageError:           usageError,

@@ -1,5 +1,28 @@
 package main
 
+import "io"
+
+// helpWriter keeps the error that urfave/cli drops when it prints help.
+type helpWriter struct {
+	to  io.Writer
+	err error
+}
+
+func (h *helpWriter) Write(data []byte) (int, error) {
+	n, err := h.to.Write(data)
+	if err != nil && h.err == nil {
+		h.err = err
+	}
+	return n, err
+}
+
+func (h *helpWriter) failure() error {
+	if h.err == nil {
+		return nil
+	}
+	return outputFailed(h.err)
+}
+
 // Templates of urfave/cli, so that the main job and an example come first and
 // the options of every command are listed with each.
 

@@ -45,9 +45,13 @@ func encode(v any, indent string) ([]byte, error) {
 // pipe is a failure: half a record must not pass for one.
 func (s *session) write(data []byte) error {
 	if _, err := s.stdout.Write(data); err != nil {
-		return &commandError{Code: codeOutputFailed, Message: "standard output: " + err.Error(), exit: exitUnfinished, err: err}
+		return outputFailed(err)
 	}
 	return nil
+}
+
+func outputFailed(err error) error {
+	return &commandError{Code: codeOutputFailed, Message: "standard output: " + err.Error(), exit: exitUnfinished, err: err}
 }
 
 // errorDocument is what standard error carries in JSON mode.

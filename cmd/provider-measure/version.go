@@ -56,7 +56,9 @@ func (s *session) printVersion() error {
 		fmt.Fprintf(b, " %s %s\n", v.Go, v.Platform)
 	}
 	if !s.formatAsked {
-		s.format = formatText
+		var b strings.Builder
+		line(&b)
+		return s.write([]byte(b.String()))
 	}
 	return s.print(v, line)
 }
