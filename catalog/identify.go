@@ -8,12 +8,9 @@ import (
 	"github.com/provider-measure/provider-measure/provider"
 )
 
-// componentFunc gives the identification of a composite's component.
-type componentFunc func(ctx context.Context, m *provider.Manifest) (provider.Identification, error)
-
 // identifyFunc identifies one provider; a composite asks component for its
 // components.
-type identifyFunc func(ctx context.Context, m *provider.Manifest, component componentFunc) (provider.Identification, error)
+type identifyFunc func(ctx context.Context, m *provider.Manifest, component provider.ComponentFunc) (provider.Identification, error)
 
 // outcome is the one identification of one provider. done is closed when id and
 // err are set; started belongs to the goroutine that sets them.
@@ -76,19 +73,4 @@ func identifyAll(ctx context.Context, manifests []*provider.Manifest, identify i
 	}
 	running.Wait()
 	return outcomes
-}
-
-// componentIdentifier is a host that takes its composites' components from its
-// caller instead of identifying them again.
-type componentIdentifier interface {
-	IdentifyWith(ctx context.Context, m *provider.Manifest, component func(context.Context, *provider.Manifest) (provider.Identification, error)) (provider.Identification, error)
-}
-
-func identifierOf(host *provider.Host) identifyFunc {
-	return func(ctx context.Context, m *provider.Manifest, component componentFunc) (provider.Identification, error) {
-		if h, ok := any(host).(componentIdentifier); ok {
-			return h.IdentifyWith(ctx, m, component)
-		}
-		return host.Identify(ctx, m)
-	}
 }

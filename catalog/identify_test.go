@@ -25,7 +25,7 @@ func TestIdentifyOnce(t *testing.T) {
 	for workers := 1; workers <= 4; workers++ {
 		var mu sync.Mutex
 		got := map[string]int{}
-		identify := func(ctx context.Context, m *provider.Manifest, component componentFunc) (provider.Identification, error) {
+		identify := func(ctx context.Context, m *provider.Manifest, component provider.ComponentFunc) (provider.Identification, error) {
 			mu.Lock()
 			got[m.ID]++
 			mu.Unlock()

@@ -40,7 +40,7 @@ type Options struct {
 // [CodeOptionInvalid] and when ctx ends, which is answered with its error once
 // the children are gone.
 func Open(ctx context.Context, host *provider.Host, opts Options) (*Catalog, *Report, error) {
-	return open(ctx, host.Set().Manifests(), identifierOf(host), opts)
+	return open(ctx, host.Set().Manifests(), host.IdentifyWith, opts)
 }
 
 func open(ctx context.Context, manifests []*provider.Manifest, identify identifyFunc, opts Options) (*Catalog, *Report, error) {

@@ -326,6 +326,9 @@ func TestOpenComposite(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if diff := cmp.Diff(map[string]int{"one": 1, "two": 1}, f.runs); diff != "" {
+		t.Errorf("health probes: -want +got\n%s", diff)
+	}
 	d, _ := c.Lookup("both.demo")
 	if d.Runtime().Kind() != digest.CompositeKind {
 		t.Fatalf("descriptor %s", d.canonical)
@@ -462,7 +465,7 @@ func TestOpenFailsClosed(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			identify := func(context.Context, *provider.Manifest, componentFunc) (provider.Identification, error) {
+			identify := func(context.Context, *provider.Manifest, provider.ComponentFunc) (provider.Identification, error) {
 				return answer()
 			}
 			c, report, err := open(t.Context(), []*provider.Manifest{m}, identify, Options{ReportOnly: true})

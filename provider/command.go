@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"sort"
 	"strings"
@@ -80,7 +81,7 @@ func (h *Host) Spec(ctx context.Context, m *Manifest, measured Measured, c Comma
 	spec := probe.Spec{
 		Path: argv[0], Args: argv,
 		Env:           probe.Environment{Admit: c.Env, Lookup: h.options.Lookup, Set: set, Path: path},
-		Limits:        probe.Limits{Wall: c.Timeout},
+		Limits:        probe.Limits{Wall: c.Timeout, CPU: cpuLimit(c.Timeout)},
 		Isolation:     isolation,
 		ScratchParent: h.options.TempDir,
 	}
@@ -233,4 +234,11 @@ func probeSetupError(m *Manifest, failure Code, err error) *Error {
 		e.Hint = "this host can't enforce what the manifest requires; see `provider-measure doctor`"
 	}
 	return e
+}
+
+// cpuLimit lets a command use every processor for as long as it may run: the
+// manifest bounds wall time, and the default CPU limit must not end a case of
+// several cores before that.
+func cpuLimit(wall time.Duration) time.Duration {
+	return max(5*time.Minute, wall*time.Duration(runtime.NumCPU()))
 }

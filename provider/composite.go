@@ -47,7 +47,7 @@ func compositeWarnings(m *Manifest, r *Record) []string {
 	return out
 }
 
-func (h *Host) measureComposite(ctx context.Context, m *Manifest, id *Identification) (string, godigest.Digest, map[string]any, *Error) {
+func (h *Host) measureComposite(ctx context.Context, m *Manifest, id *Identification, identify ComponentFunc) (string, godigest.Digest, map[string]any, *Error) {
 	var records [][]byte
 	var raw []jsontext.Value
 	var broken []error
@@ -56,7 +56,7 @@ func (h *Host) measureComposite(ctx context.Context, m *Manifest, id *Identifica
 		if !ok {
 			return "", "", nil, &Error{Code: CodeUnavailable, Reason: ReasonComponentUnknown, Message: fmt.Sprintf("component %q is not a known provider", name)}
 		}
-		identified, err := h.Identify(ctx, component)
+		identified, err := identify(ctx, component)
 		if err != nil {
 			return "", "", nil, AsError(err, CodeUnavailable)
 		}

@@ -57,8 +57,17 @@ type Identification struct {
 // Python kinds are identified by reading files; no code of the provider is
 // imported or run, save by a health probe that says so.
 func (h *Host) Identify(ctx context.Context, m *Manifest) (Identification, error) {
+	return h.IdentifyWith(ctx, m, h.Identify)
+}
+
+// ComponentFunc identifies one component of a composite.
+type ComponentFunc func(context.Context, *Manifest) (Identification, error)
+
+// IdentifyWith is [Host.Identify] for a caller that identifies many providers and
+// each once: a composite's components are asked of component.
+func (h *Host) IdentifyWith(ctx context.Context, m *Manifest, component ComponentFunc) (Identification, error) {
 	id := Identification{Manifest: m}
-	version, kindDigest, config, failure := h.measure(ctx, m, &id)
+	version, kindDigest, config, failure := h.measure(ctx, m, &id, component)
 	if err := ctx.Err(); err != nil {
 		return Identification{}, err
 	}
@@ -185,7 +194,7 @@ func unrepresentable(config map[string]any) (string, bool) {
 
 // measure computes the identity and what goes into configuration. Version is ""
 // when only the health probe can tell it.
-func (h *Host) measure(ctx context.Context, m *Manifest, id *Identification) (version string, d godigest.Digest, config map[string]any, failure *Error) {
+func (h *Host) measure(ctx context.Context, m *Manifest, id *Identification, component ComponentFunc) (version string, d godigest.Digest, config map[string]any, failure *Error) {
 	switch m.Identity.Kind {
 	case digest.ExecutableKind:
 		return h.measureExecutable(ctx, m, id)
@@ -194,7 +203,7 @@ func (h *Host) measure(ctx context.Context, m *Manifest, id *Identification) (ve
 	case digest.PythonRecord:
 		return h.measureDistribution(ctx, m, id)
 	case digest.CompositeKind:
-		return h.measureComposite(ctx, m, id)
+		return h.measureComposite(ctx, m, id, component)
 	}
 	return "", "", nil, &Error{Code: CodeIdentityIncomplete, Message: fmt.Sprintf("identity kind %q", m.Identity.Kind)}
 }
