@@ -31,7 +31,8 @@ const (
 	maxNeeded  = 4096
 )
 
-var errNotELF = elfNotELF("not an ELF file")
+// errNotELF says that a file is something else than ELF, which is no fault.
+const errNotELF = elfNotELF("not an ELF file")
 
 type elfNotELF string
 
