@@ -100,10 +100,14 @@ func TestThreadLimit(t *testing.T) {
 // TestStopAndContinue checks that job control behaves as untraced.
 func TestStopAndContinue(t *testing.T) {
 	r := must(t, tracerEngine{}, shell(t, `
-		(i=0; while [ $i -lt 400 ]; do i=$((i + 1)); echo $i > count; sleep 0.005; done) & p=$!
-		sleep 0.1; kill -STOP $p; sleep 0.1; a=$(cat count); sleep 0.4; b=$(cat count)
-		[ "$a" = "$b" ] && echo stopped
-		kill -CONT $p; sleep 0.3; c=$(cat count); [ "$b" != "$c" ] && echo continued
+		: > count; size() { wc -c < count; }
+		(while :; do echo >> count; sleep 0.005; done) & p=$!
+		until [ $(size) -gt 3 ]; do sleep 0.01; done
+		kill -STOP $p; sleep 0.1; a=$(size); sleep 0.4; b=$(size)
+		[ $a = $b ] && echo stopped
+		kill -CONT $p; i=0
+		until [ $(size) -gt $b ] || [ $i -gt 500 ]; do i=$((i + 1)); sleep 0.01; done
+		[ $(size) -gt $b ] && echo continued
 		kill -KILL $p; wait $p; echo $?`), Exited)
 	if got := string(r.Stdout); got != "stopped\ncontinued\n137\n" {
 		t.Errorf("output is %q, errors %q", got, r.Stderr)
