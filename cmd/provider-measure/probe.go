@@ -36,6 +36,7 @@ const (
 	flagStdin     = "stdin"
 	flagRepeat    = "repeat"
 	flagExpect    = "expect"
+	flagObserve   = "observe"
 	flagJSON      = "json"
 )
 
@@ -67,6 +68,7 @@ func (s *session) probeCommand() *cli.Command {
 			&cli.StringSliceFlag{Name: flagPath, Usage: "put `DIR` on the command's PATH, which is empty otherwise; may be repeated"},
 			&cli.StringFlag{Name: flagStdin, Usage: "give `FILE`, or - for this command's own, on standard input; default nothing"},
 			&cli.StringFlag{Name: flagExpect, Usage: "refuse to run another file than the one with this `DIGEST` (sha256:...)"},
+			&cli.BoolFlag{Name: flagObserve, DisableDefaultText: true, Usage: "list the files that the command opens, executes and maps"},
 			&cli.BoolFlag{Name: flagJSON, DisableDefaultText: true, Usage: "the same as --format json"},
 		},
 		Action: s.probe,
@@ -200,7 +202,7 @@ func (s *session) probeSpec(c *cli.Context) (probe.Spec, digest.ExecutableResult
 		return none, exe, err
 	}
 	spec := probe.Spec{
-		Path: path, Args: c.Args().Slice(), Stdin: stdin, Limits: limits,
+		Path: path, Args: c.Args().Slice(), Stdin: stdin, Limits: limits, ObserveFiles: c.Bool(flagObserve),
 		Env: probe.Environment{Admit: c.StringSlice(flagEnv), Lookup: s.lookup, Set: c.StringSlice(flagSet), Path: dirs},
 		Expect: &probe.Expectation{
 			Dev: exe.File.Dev, Ino: exe.File.Ino, Size: exe.File.Size, CtimeNS: exe.File.CtimeNS, Digest: exe.Digest.String(), Path: exe.Path,

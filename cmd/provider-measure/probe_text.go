@@ -75,6 +75,7 @@ func (r probeReport) text(b *strings.Builder) {
 		fmt.Fprintf(b, "  median    %s (user %s, system %s), largest process %s, tree %s\n",
 			secondsText(m.Seconds), secondsText(m.User), secondsText(m.System), sizeText(m.ProcessMemory), sizeText(m.TreeMemory))
 	}
+	observedText(b, last.Result)
 	fmt.Fprintf(b, "  engine    %s\n", last.Engine)
 	if len(last.Withheld) > 0 {
 		fmt.Fprintf(b, "  withheld  %s\n", escape(strings.Join(last.Withheld, ", ")))

@@ -94,6 +94,7 @@ func TestFormatsNameEveryKey(t *testing.T) {
 		{"measure/record.go", "json", "## Measurement record", every, 35},
 		{"measure/contract.go", "json", "## Measurement record", only("contract"), 5},
 		{"probe/result.go", "json", "## Probe result", every, 50},
+		{"probe/observe.go", "json", "## Probe result", every, 15},
 		{"cmd/provider-measure/probe.go", "json", "## Probe result", only("probeReport", "probeRun"), 10},
 		{"cmd/provider-measure/probe_text.go", "json", "## Probe result", only("probeMedian"), 6},
 		{"cmd/provider-measure/output.go", "json", "## Errors", only("errorDocument", "errorBody"), 5},
