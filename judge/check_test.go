@@ -46,14 +46,21 @@ func TestJudge(t *testing.T) {
 		verdict Verdict
 		value   *uint64
 	}{
-		{"five > 4", Met, u(5)}, {"five > 5", Unmet, u(5)},
-		{"five >= 5", Met, u(5)}, {"five >= 6", Unmet, u(5)},
-		{"five < 6", Met, u(5)}, {"five < 5", Unmet, u(5)},
-		{"five <= 5", Met, u(5)}, {"five <= 4", Unmet, u(5)},
-		{"five == 5", Met, u(5)}, {"five == 4", Unmet, u(5)},
-		{"five != 4", Met, u(5)}, {"five != 5", Unmet, u(5)},
+		{"five > 4", Met, u(5)},
+		{"five > 5", Unmet, u(5)},
+		{"five >= 5", Met, u(5)},
+		{"five >= 6", Unmet, u(5)},
+		{"five < 6", Met, u(5)},
+		{"five < 5", Unmet, u(5)},
+		{"five <= 5", Met, u(5)},
+		{"five <= 4", Unmet, u(5)},
+		{"five == 5", Met, u(5)},
+		{"five == 4", Unmet, u(5)},
+		{"five != 4", Met, u(5)},
+		{"five != 5", Unmet, u(5)},
 		{"zero <= 0", Met, u(0)},
-		{"absent <= 9", Undecided, nil}, {"absent != 9", Undecided, nil},
+		{"absent <= 9", Undecided, nil},
+		{"absent != 9", Undecided, nil},
 	}
 	for _, tt := range tests {
 		c, err := ParseCheck(tt.check)

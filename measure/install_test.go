@@ -387,8 +387,10 @@ func TestInstallerVersions(t *testing.T) {
 		{secondWord, "uv 0.13.9 (x86_64-unknown-linux-gnu)\n", "0.13.9"},
 		{secondWord, "pip 26.3 from /opt/site-packages/pip (python 3.11)\n", "26.3"},
 		{secondWord, "uv\n", ""},
-		{firstWord, "11.19.1\n", "11.19.1"}, {firstWord, "\n", ""},
-		{toolchainVersion, "go version go1.26.8 linux/amd64\n", "1.26.8"}, {toolchainVersion, "gccgo 12", ""},
+		{firstWord, "11.19.1\n", "11.19.1"},
+		{firstWord, "\n", ""},
+		{toolchainVersion, "go version go1.26.8 linux/amd64\n", "1.26.8"},
+		{toolchainVersion, "gccgo 12", ""},
 	} {
 		if got := tt.read([]byte(tt.in)); got != tt.want {
 			t.Errorf("%q: %q, want %q", tt.in, got, tt.want)

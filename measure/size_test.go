@@ -158,10 +158,13 @@ func TestSizeUnknown(t *testing.T) {
 		kind digest.Kind
 		in   provider.Measured
 	}{
-		{digest.ExecutableKind, provider.Measured{}}, {digest.SourceTree, provider.Measured{}},
+		{digest.ExecutableKind, provider.Measured{}},
+		{digest.SourceTree, provider.Measured{}},
 		{digest.SourceTree, provider.Measured{Tree: &digest.TreeResult{Bytes: 5, Files: 1}}},
-		{digest.PythonRecord, provider.Measured{}}, {digest.PythonRecord, provider.Measured{Inventory: inventory}},
-		{digest.CompositeKind, provider.Measured{}}, {digest.Kind("OTHER"), provider.Measured{}},
+		{digest.PythonRecord, provider.Measured{}},
+		{digest.PythonRecord, provider.Measured{Inventory: inventory}},
+		{digest.CompositeKind, provider.Measured{}},
+		{digest.Kind("OTHER"), provider.Measured{}},
 		{digest.CompositeKind, provider.Measured{Components: []provider.Identification{{}}}},
 	} {
 		if err := collectFiles(fileSet{}, tt.kind, tt.in); err == nil {
