@@ -101,7 +101,7 @@ func TestCPULimitOfTheTree(t *testing.T) {
 			s := shell(t, script)
 			s.Limits.CPU = 300 * time.Millisecond
 			r := must(t, tracerEngine{}, s, CPULimitExceeded)
-			if used := r.User + r.System; used < s.Limits.CPU || used > s.Limits.CPU+2*time.Second {
+			if used := r.User + r.System; used < s.Limits.CPU || used > s.Limits.CPU+time.Second {
 				t.Errorf("used %v of %v", used, s.Limits.CPU)
 			}
 		})
