@@ -9,7 +9,7 @@ func (c Code) Error() string { return string(c) }
 
 // Codes of a Spec that is refused before anything starts.
 const (
-	CodeBadPath        Code = "probe.bad_path"        // Path is not absolute, is not clean, or holds a NUL
+	CodeBadPath        Code = "probe.bad_path"        // Path or ScratchParent is not absolute or holds a NUL
 	CodeBadArgs        Code = "probe.bad_args"        // Args is empty or an argument holds a NUL
 	CodeArgTooLong     Code = "probe.arg_too_long"    // one argument exceeds what the kernel passes on
 	CodeBadEnv         Code = "probe.bad_env"         // an entry without '=', a bad or repeated name, a NUL
