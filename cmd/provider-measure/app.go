@@ -103,7 +103,7 @@ func (s *session) app() *cli.App {
 		Action: s.rootAction,
 	}
 	app.Commands = []*cli.Command{
-		s.doctorCommand(), s.catalogCommand(), s.identifyCommand(), s.digestCommand(), s.probeCommand(),
+		s.doctorCommand(), s.catalogCommand(), s.identifyCommand(), s.digestCommand(), s.probeCommand(), s.traceCommand(),
 		s.schemaCommand(), s.explainCommand(), s.completionCommand(),
 	}
 	for _, c := range app.Commands {

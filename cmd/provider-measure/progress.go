@@ -23,8 +23,8 @@ func (s *session) startProgress() *progress {
 	if !s.stderrTerminal {
 		return &progress{}
 	}
-	p := &progress{bars: mpb.New(mpb.WithOutput(s.stderr), mpb.WithWidth(40))}
-	p.bar = p.bars.New(0, mpb.SpinnerStyle(), mpb.BarRemoveOnComplete(),
+	p := &progress{bars: mpb.New(mpb.WithOutput(s.stderr), mpb.WithWidth(1))}
+	p.bar = p.bars.New(0, mpb.SpinnerStyle().PositionLeft(), mpb.BarRemoveOnComplete(),
 		mpb.AppendDecorators(decor.Any(func(decor.Statistics) string {
 			p.mu.Lock()
 			defer p.mu.Unlock()
