@@ -145,7 +145,18 @@ func expectation(exe *digest.ExecutableResult) *probe.Expectation {
 // [ReasonProbeFailed] or [ReasonProbeUnexpected], beside the result that shows
 // it; [CodeIdentityChanged] when the executable is no longer the measured one.
 func (h *Host) RunProbe(ctx context.Context, m *Manifest, measured Measured, p *Probe, failure Code) (*probe.Result, error) {
+	return h.runProbe(ctx, m, measured, p, failure, false)
+}
+
+// ObserveProbe is [Host.RunProbe] with the files that the run uses listed in the
+// result's Observed, for [Host.Closure].
+func (h *Host) ObserveProbe(ctx context.Context, m *Manifest, measured Measured, p *Probe, failure Code) (*probe.Result, error) {
+	return h.runProbe(ctx, m, measured, p, failure, true)
+}
+
+func (h *Host) runProbe(ctx context.Context, m *Manifest, measured Measured, p *Probe, failure Code, observe bool) (*probe.Result, error) {
 	spec, err := h.Spec(ctx, m, measured, p.Command)
+	spec.ObserveFiles = observe
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}

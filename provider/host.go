@@ -17,6 +17,8 @@ type HostOptions struct {
 	Python string
 	// TempDir is where scratch directories are made; "" is the system's.
 	TempDir string
+	// PackageDatabase is where dpkg keeps its lists; "" is /var/lib/dpkg.
+	PackageDatabase string
 	// Run starts processes; nil is [probe.Run].
 	Run func(context.Context, probe.Spec) (*probe.Result, error)
 }
