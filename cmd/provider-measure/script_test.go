@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -14,6 +15,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/provider-measure/provider-measure/internal/testenv"
+	"github.com/provider-measure/provider-measure/probe"
 )
 
 // TestScripts runs testdata/script, one short script for each behaviour of the
@@ -98,12 +100,15 @@ func (h *scriptHost) setup(env *testscript.Env) error {
 	return nil
 }
 
-// condition knows python (the host has one), root (the user is), and the name of
+// condition knows python (the host has one), root (the user is), tracer (the engine
+// here), and the name of
 // each shell that the host has.
 func (h *scriptHost) condition(name string) (bool, error) {
 	switch name {
 	case "python":
 		return h.python != nil, nil
+	case "tracer":
+		return probe.HostCapabilities(context.Background()).Engine == probe.EngineTracer, nil
 	case "root":
 		return os.Geteuid() == 0, nil
 	case "sh", "bash", "zsh", "fish":
