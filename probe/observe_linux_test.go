@@ -343,7 +343,7 @@ func TestOwnFilters(t *testing.T) {
 // TestNestedTracing checks that a program that traces is told the same whether or
 // not it is observed.
 func TestNestedTracing(t *testing.T) {
-	program := need(t, "strace")
+	program := needStrace(t)
 	s := Spec{Path: program, Args: []string{"strace", "-o", ScratchVar + "/log", "/bin/true"}, ScratchParent: t.TempDir()}
 	plain := must(t, tracerEngine{}, s, Exited)
 	s.ObserveFiles = true

@@ -25,14 +25,20 @@ type straced struct {
 // traceCalls are the system calls that strace is asked for.
 const traceCalls = "?open,?creat,openat,openat2,open_by_handle_at,execve,execveat"
 
-// strace runs s under strace instead of probe, with the same environment, in a
-// directory of its own.
-func strace(t *testing.T, s Spec) straced {
+func needStrace(t *testing.T) string {
 	t.Helper()
 	program, err := exec.LookPath("strace")
 	if err != nil {
 		testenv.Skip(t, "strace", "strace is not installed")
 	}
+	return program
+}
+
+// strace runs s under strace instead of probe, with the same environment, in a
+// directory of its own.
+func strace(t *testing.T, s Spec) straced {
+	t.Helper()
+	program := needStrace(t)
 	dir, err := makeScratch(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
@@ -187,6 +193,7 @@ func sameNow(t *testing.T, files []ObservedFile) {
 }
 
 func TestObservedLikeStrace(t *testing.T) {
+	needStrace(t)
 	python := Spec{Env: Environment{Path: []string{"/usr/bin", "/bin"}}}
 	script := func(t *testing.T, program, flag, text string) Spec {
 		s := python
@@ -229,6 +236,7 @@ func TestObservedLikeStrace(t *testing.T) {
 // TestObservedToolsLikeStrace compares programs that make random names, or names
 // with a time in them.
 func TestObservedToolsLikeStrace(t *testing.T) {
+	needStrace(t)
 	t.Run("gcc", func(t *testing.T) {
 		need(t, "/usr/bin/gcc")
 		likeStrace(t, shell(t, `echo 'int main(void){return 0;}' > m.c; gcc -O1 -o m m.c && ./m`), `/cc\w{6}`)
@@ -256,6 +264,7 @@ func TestObservedToolsLikeStrace(t *testing.T) {
 }
 
 func TestObservedHelpersLikeStrace(t *testing.T) {
+	needStrace(t)
 	for _, args := range [][]string{
 		{"relative"},
 		{"renamed"},
