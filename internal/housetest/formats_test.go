@@ -98,7 +98,7 @@ func TestFormatsNameEveryKey(t *testing.T) {
 		{"cmd/provider-measure/probe.go", "json", "## Probe result", only("probeReport", "probeRun"), 10},
 		{"cmd/provider-measure/probe_text.go", "json", "## Probe result", only("probeMedian"), 6},
 		{"cmd/provider-measure/trace.go", "json", "## Closure", only("traceReport"), 10},
-		{"provider/closure.go", "json", "## Closure", every, 20},
+		{"provider/closure.go", "json", "## Closure", every, 15},
 		{"provider/owner.go", "json", "## Closure", only("Owner"), 4},
 		{"probe/observe.go", "json", "## Closure", every, 15},
 		{"cmd/provider-measure/output.go", "json", "## Errors", only("errorDocument", "errorBody"), 5},
