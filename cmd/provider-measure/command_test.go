@@ -31,6 +31,10 @@ type result struct {
 	status         int
 }
 
+// raceOptions keeps a program that the race detector is built into from waiting
+// for a second at its end.
+const raceOptions = "GORACE=atexit_sleep_ms=0"
+
 // commandPath is the program under test.
 func commandPath(t testing.TB) string {
 	t.Helper()
@@ -48,10 +52,7 @@ func (i invocation) command(ctx context.Context, t testing.TB) *exec.Cmd {
 		path = commandPath(t)
 	}
 	cmd := exec.CommandContext(ctx, path, i.args...)
-	cmd.Dir, cmd.Env = i.dir, i.env
-	if cmd.Env == nil {
-		cmd.Env = []string{}
-	}
+	cmd.Dir, cmd.Env = i.dir, append([]string{raceOptions}, i.env...)
 	if i.as != nil {
 		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: i.as}
 	}
@@ -127,10 +128,7 @@ type sandbox struct {
 // newSandbox skips the test on a host without Python when it needs one.
 func newSandbox(t testing.TB, needPython bool) *sandbox {
 	t.Helper()
-	dir, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir := openTempDir(t)
 	s := &sandbox{
 		dir: dir, python: filepath.Join(dir, "python"), demo: filepath.Join(dir, "demo"), tool: filepath.Join(dir, "tool"),
 		tmp: filepath.Join(dir, "tmp"),
@@ -153,6 +151,27 @@ func newSandbox(t testing.TB, needPython bool) *sandbox {
 	s.site = python.makeEnvironment(t, s.python, filepath.Join(testenv.RepoRoot(t), "testdata", "inputs", "dist", "good"))
 	s.env = append(s.env, "PROVIDER_MEASURE_PYTHON="+s.python)
 	return s
+}
+
+// openTempDir is t.TempDir with a folder that other users may enter.
+func openTempDir(t testing.TB) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "provider-measure-test-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := os.RemoveAll(dir); err != nil {
+			t.Error(err)
+		}
+	})
+	if err := os.Chmod(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if dir, err = filepath.EvalSymlinks(dir); err != nil {
+		t.Fatal(err)
+	}
+	return dir
 }
 
 // call runs the command in the sandbox.

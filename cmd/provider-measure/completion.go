@@ -106,7 +106,7 @@ func optionWords(flags []cli.Flag) []string {
 		out = append(out, "--"+f.Names()[0])
 	}
 	sort.Strings(out)
-	return out
+	return slices.Compact(out) // help is among the flags once the parser has been set up
 }
 
 func (w *completions) commands() []string {
@@ -183,7 +183,13 @@ func (w *completions) fish() string {
 	line := func(condition string, words []string) {
 		fmt.Fprintf(&b, "complete -c %s -n '%s' -a '%s'\n", programName, condition, strings.Join(words, " "))
 	}
+	for _, values := range []string{
+		flagFormat + " -x -a 'json text'", flagPython + " -r -F", flagProviders + " -x -a '(__fish_complete_directories)'",
+	} {
+		fmt.Fprintf(&b, "complete -c %s -l %s\n", programName, values)
+	}
 	all := strings.Join(w.commands(), " ")
+	fmt.Fprintf(&b, "complete -c %s -f -n 'not __fish_seen_subcommand_from digest probe'\n", programName)
 	line("not __fish_seen_subcommand_from "+all, w.first)
 	fmt.Fprintf(&b, "complete -c %s -a '%s'\n", programName, strings.Join(w.global, " "))
 	for _, name := range w.commands() {

@@ -89,7 +89,7 @@ func TestUnreadable(t *testing.T) {
 		user.args = args
 		r := user.run(t)
 		r.want(t, exitUnknown)
-		if e := r.failure(t); e.Code != "digest.permission" || text(e.Path) != secret || r.stdout != "" {
+		if e := r.failure(t); e.Code != "digest.permission_denied" || text(e.Path) != secret || r.stdout != "" {
 			t.Errorf("%v: %s%s", args, r.stdout, r.stderr)
 		}
 	}

@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"os"
-	"os/exec"
 	"testing"
 )
 
@@ -74,15 +73,15 @@ func TestErrorOutputFails(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer full.Close()
-	cmd := exec.Command(commandPath(t), "identify", "tool", "--providers", s.tool)
-	cmd.Env, cmd.Stderr = s.env, full
+	cmd := invocation{args: []string{"identify", "tool", "--providers", s.tool}, env: s.env}.command(t.Context(), t)
+	cmd.Stderr = full
 	out, err := cmd.Output()
 	if err != nil {
 		t.Fatal(err)
 	}
 	decoded(t, string(out))
-	cmd = exec.Command(commandPath(t), "identify", "nobody")
-	cmd.Env, cmd.Stderr = s.env, full
+	cmd = invocation{args: []string{"identify", "nobody"}, env: s.env}.command(t.Context(), t)
+	cmd.Stderr = full
 	if status := statusOf(t, cmd.Run()); status != exitUsage {
 		t.Errorf("exit status %d, want %d", status, exitUsage)
 	}

@@ -95,6 +95,7 @@ func (h *scriptHost) setup(env *testscript.Env) error {
 		"VECTORS=" + filepath.Join(h.root, "testdata", "vectors"),
 		"PROVIDERS=" + filepath.Join(h.root, "cmd", programName, "testdata", "providers"),
 		"SCHEMAS=" + filepath.Join(h.root, "docs", "schemas"),
+		raceOptions,
 		"/=" + string(os.PathSeparator), ":=" + string(os.PathListSeparator), "$=$",
 	}
 	return nil
