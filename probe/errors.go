@@ -23,6 +23,7 @@ const (
 	CodeScratch        Code = "probe.scratch"         // the scratch directory could not be made or removed
 	CodeObserve        Code = "probe.observe"         // the program could not be observed, so there is no result
 	CodeInspect        Code = "probe.inspect"         // Spec.Inspect returned an error; the Result is returned with it
+	CodeGroup          Code = "probe.cgroup"          // the run's cgroup could not be removed
 	CodeNotSupported   Code = "probe.not_supported"   // this operating system has no engine
 )
 

@@ -12,12 +12,14 @@ import (
 func HostCapabilities(ctx context.Context) Report {
 	j := &job{stop: &stopper{}}
 	if err := tracePermitted(ctx); err != nil {
-		return Report{
+		r := Report{
 			Engine: EnginePortable, EngineReason: err.Error(),
 			Properties: portableEngine{}.properties(j),
 			Limits:     capabilities(portableLimits(Limits{}), false),
 			Figures:    portableFigures(),
 		}
+		groupCapabilities(&r)
+		return r
 	}
 	return Report{
 		Engine: EngineTracer, Properties: tracerEngine{}.properties(j),

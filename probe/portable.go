@@ -38,6 +38,7 @@ type portable struct {
 	root  int
 	found map[int]*foundProcess
 	seen  observed
+	group *group // nil where none can be made
 
 	treePeak int64
 }
@@ -50,10 +51,14 @@ type foundProcess struct {
 	alive bool
 }
 
-func (e portableEngine) run(j *job) (*observed, error) {
+func (e portableEngine) run(j *job) (seen *observed, err error) {
 	p := &portable{job: j, found: map[int]*foundProcess{}}
 	p.seen.isolation = e.properties(j)
 	p.seen.limits = portableLimits(j.limits)
+	var why string
+	p.group, why = newGroup(j.limits)
+	defer func() { err = errors.Join(err, p.group.remove()) }()
+	p.group.describe(&p.seen, why)
 	if p.compare(j.path, "the path, before the start"); p.seen.notMatched {
 		return &p.seen, nil
 	}
@@ -61,7 +66,7 @@ func (e portableEngine) run(j *job) (*observed, error) {
 		Dir: j.scratch, Env: j.env, Files: childFiles(j.files),
 		Sys: &syscall.SysProcAttr{Setsid: true},
 	}
-	pid, begun, err := forkRetrying(j, attr)
+	pid, begun, err := p.group.fork(j, attr)
 	if err != nil {
 		p.seen.start = startError(j.path, err)
 		return &p.seen, nil
@@ -80,6 +85,7 @@ func (e portableEngine) run(j *job) (*observed, error) {
 	go p.searcher(quit, searched)
 	err = awaitEnd(pid)
 	p.seen.wall = time.Since(begun)
+	j.stop.stop(p.group.exceeded())
 	j.stop.close()
 	close(quit)
 	<-searched
@@ -107,9 +113,15 @@ func (p *portable) searcher(quit, searched chan struct{}) {
 }
 
 // search marks which processes of the tree are alive. A process belongs to it
-// when its parent, its group or its session does, or when its environment names
-// the scratch directory. One that was found stays found.
+// when it is in the run's cgroup, when its parent, its process group or its
+// session belongs to it, or when its environment names the scratch directory.
+// One that was found stays found.
 func (p *portable) search() (alive int) {
+	// The members first: those that end in between are not in the table.
+	members := map[int]bool{}
+	for _, pid := range p.group.processes() {
+		members[pid] = true
+	}
 	table := processTable()
 	for _, f := range p.found {
 		f.alive = false
@@ -125,7 +137,7 @@ func (p *portable) search() (alive int) {
 			case known && !f.alive:
 				f.alive = true
 				more = true
-			case !known && p.related(e):
+			case !known && (members[e.pid] || p.related(e)):
 				p.found[e.pid] = &foundProcess{start: e.start, alive: true}
 				more = true
 			}
@@ -174,9 +186,15 @@ func (p *portable) enforce() {
 			alive++
 		}
 	}
-	l := p.job.limits
+	if u := p.group.usage(); u.cpuMethod != "" {
+		cpu = max(cpu, time.Duration(u.user+u.system))
+	}
+	l, over := p.job.limits, p.group.exceeded()
 	p.seen.peak = max(p.seen.peak, alive)
-	p.job.stop.stop(facts{cpu: cpu > l.CPU, memory: p.treePeak > l.Memory, processes: alive > l.Processes})
+	over.cpu = cpu > l.CPU
+	over.memory = over.memory || p.treePeak > l.Memory
+	over.processes = over.processes || alive > l.Processes
+	p.job.stop.stop(over)
 }
 
 // end kills what is left of the tree, reaps the program and returns what was
@@ -224,6 +242,7 @@ func (p *portable) sweep() error {
 	// without a find is not enough.
 	for empty := 0; empty < sweepEmpty; {
 		_ = syscall.Kill(-p.root, syscall.SIGKILL)
+		grouped := p.group.kill()
 		p.search()
 		left := 0
 		for _, sig := range []syscall.Signal{syscall.SIGSTOP, syscall.SIGKILL} {
@@ -236,7 +255,7 @@ func (p *portable) sweep() error {
 			}
 		}
 		empty++
-		if left > 0 {
+		if left > 0 || grouped {
 			empty = 0
 		}
 		if time.Now().After(deadline) {
@@ -266,6 +285,11 @@ func (p *portable) figures(usage *syscall.Rusage) {
 	s.processes = len(p.found)
 	s.user, s.sys = time.Duration(usage.Utime.Nano()), time.Duration(usage.Stime.Nano())
 	s.cpu = CPUFigure{Method: "rusage", Scope: "the program and the children it waited for"}
+	u := p.group.usage()
+	if u.cpuMethod != "" {
+		s.user, s.sys = time.Duration(u.user), time.Duration(u.system)
+		s.cpu = CPUFigure{Method: u.cpuMethod, Scope: scopeTree}
+	}
 	s.cpuOver = s.user+s.sys > p.job.limits.CPU
 	var sampled int64
 	for _, f := range p.found {
@@ -274,6 +298,14 @@ func (p *portable) figures(usage *syscall.Rusage) {
 	s.memory = portableMemory(usage, sampled, p.treePeak)
 	if b := s.memory.Process.Bytes; b != nil {
 		s.memoryOver = *b > p.job.limits.Memory
+	}
+	if u.memoryMethod != "" {
+		// Pages that others use too may be in another group's account.
+		most := u.memory
+		if b := s.memory.Process.Bytes; b != nil {
+			most = max(most, *b)
+		}
+		s.memory.Tree = Figure{Bytes: &most, Scope: scopeTree, Method: u.memoryMethod + "; not below the largest process"}
 	}
 }
 

@@ -121,3 +121,19 @@ func reapOrphans(map[int]int64) {}
 
 // reapSession does nothing, for the same reason.
 func reapSession(int) {}
+
+// group is nothing here: there are no control groups.
+type group struct{}
+
+func newGroup(Limits) (*group, string) { return nil, "this operating system has no cgroups" }
+
+func (*group) fork(j *job, attr *syscall.ProcAttr) (int, time.Time, error) {
+	return forkRetrying(j, attr)
+}
+
+func (*group) describe(*observed, string) {}
+func (*group) processes() []int           { return nil }
+func (*group) kill() bool                 { return false }
+func (*group) exceeded() facts            { return facts{} }
+func (*group) usage() (u groupUsage)      { return u }
+func (*group) remove() error              { return nil }
