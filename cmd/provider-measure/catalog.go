@@ -7,6 +7,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/provider-measure/provider-measure/catalog"
+	"github.com/provider-measure/provider-measure/provider"
 )
 
 func (s *session) catalogCommand() *cli.Command {
@@ -34,7 +35,24 @@ func (s *session) catalog(c *cli.Context) error {
 	for _, p := range report.Providers {
 		s.warn(p.Warnings)
 	}
+	s.warnPython(c, host)
 	return s.print(offered, func(b *strings.Builder) { catalogText(b, offered, report) })
+}
+
+// warnPython says that the interpreter which somebody chose can't be had: every
+// Python provider is then merely absent, and a mistyped choice would go unseen.
+func (s *session) warnPython(c *cli.Context, host *provider.Host) {
+	asked := c.String(flagPython) != ""
+	for _, name := range []string{"PROVIDER_MEASURE_PYTHON", "VIRTUAL_ENV"} {
+		value, _ := s.lookup(name)
+		asked = asked || value != ""
+	}
+	if !asked {
+		return
+	}
+	if _, err := host.Python(c.Context); err != nil {
+		s.note(noteWarning, provider.AsError(err, provider.CodeUnavailable).Message)
+	}
 }
 
 func catalogText(b *strings.Builder, offered *catalog.Catalog, report *catalog.Report) {

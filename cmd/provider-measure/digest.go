@@ -87,7 +87,7 @@ func (s *session) digest(c *cli.Context) error {
 	}
 	for _, r := range results {
 		for _, f := range r.Findings {
-			fmt.Fprintf(s.stderr, "finding: %s: %s\n", escape(r.Path), escape(f))
+			s.note(noteFinding, r.Path+": "+f)
 			s.status = exitFinding
 		}
 	}

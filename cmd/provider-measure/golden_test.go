@@ -75,7 +75,7 @@ func TestGoldenRecords(t *testing.T) {
 			if got := at(t, document, "/0/digest"); got != v.Keep.Digest {
 				t.Errorf("digest %s, want %s", got, v.Keep.Digest)
 			}
-			if strings.Contains(r.stderr, "finding: ") != withFindings[v.DistInfo] {
+			if strings.Contains(r.stderr, `"finding":`) != withFindings[v.DistInfo] {
 				t.Errorf("standard error %q", r.stderr)
 			}
 		})

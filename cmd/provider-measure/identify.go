@@ -44,11 +44,10 @@ func (s *session) identify(c *cli.Context) error {
 	return nil
 }
 
-// warn writes what is odd to standard error: in JSON mode the result is on
-// standard output alone, and standard error stays free text for people.
+// warn writes what is odd to standard error.
 func (s *session) warn(warnings []string) {
 	for _, w := range warnings {
-		fmt.Fprintf(s.stderr, "warning: %s\n", escape(w))
+		s.note(noteWarning, w)
 	}
 }
 

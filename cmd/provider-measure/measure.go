@@ -112,9 +112,9 @@ func (s *session) findings(r *measure.Record) {
 	line := func(what string, detail *string) {
 		text := ""
 		if detail != nil {
-			text = ": " + escape(*detail)
+			text = ": " + *detail
 		}
-		fmt.Fprintf(s.stderr, "finding: %s%s\n", what, text)
+		s.note(noteFinding, what+text)
 	}
 	if r.InstalledSize.Status == measure.Failed {
 		line("installed_size", r.InstalledSize.Detail)

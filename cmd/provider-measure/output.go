@@ -54,6 +54,31 @@ func outputFailed(err error) error {
 	return &commandError{Code: codeOutputFailed, Message: "standard output: " + err.Error(), exit: exitUnfinished, err: err}
 }
 
+// note writes one line to standard error beside the result: a warning or a
+// finding. In JSON mode it is an object of its own, so that standard error can
+// be read line by line.
+func (s *session) note(kind, message string) {
+	if s.format == formatText {
+		fmt.Fprintf(s.stderr, "%s: %s\n", kind, escape(message))
+		return
+	}
+	type body struct {
+		Message string `json:"message"`
+	}
+	var line bytes.Buffer
+	encoder := json.NewEncoder(&line)
+	encoder.SetEscapeHTML(false)
+	// A map of strings always has a form in JSON.
+	_ = encoder.Encode(map[string]body{kind: {strings.ToValidUTF8(message, "\ufffd")}})
+	_, _ = s.stderr.Write(line.Bytes())
+}
+
+// Kinds of notes.
+const (
+	noteWarning = "warning"
+	noteFinding = "finding"
+)
+
 // errorDocument is what standard error carries in JSON mode.
 type errorDocument struct {
 	Error errorBody `json:"error"`

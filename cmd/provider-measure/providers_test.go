@@ -169,7 +169,7 @@ func TestRealProviders(t *testing.T) {
 // things to do may be too slow for the rule of a manifest.
 func wantGood(t testing.TB, r result) {
 	t.Helper()
-	slow := strings.HasPrefix(r.stderr, "finding: requirement starts-fast ") && strings.Count(r.stderr, "\n") == 1
+	slow := strings.HasPrefix(r.stderr, `{"finding":{"message":"requirement starts-fast `) && strings.Count(r.stderr, "\n") == 1
 	if r.status == exitFinding && slow {
 		t.Logf("this host is slow: %s", r.stderr)
 		return
@@ -267,7 +267,7 @@ func TestRealColdInstallWithoutNetwork(t *testing.T) {
 	if detail := at(t, record, "/cold_install/detail"); at(t, record, "/cold_install/status") != "ERROR" || !strings.HasPrefix(detail, "measure.network_unreachable: ") {
 		t.Errorf("cold_install: %s", detail)
 	}
-	if !strings.Contains(r.stderr, "finding: cold_install: measure.network_unreachable: ") {
+	if !strings.Contains(r.stderr, `{"finding":{"message":"cold_install: measure.network_unreachable: `) {
 		t.Errorf("standard error: %s", r.stderr)
 	}
 	h.s.emptyTmp(t)

@@ -29,7 +29,9 @@ func reference(app *cli.App) string {
 	flagTable(&b, app.Flags)
 	b.WriteString(`Standard output carries the result and nothing else: text on a terminal, JSON elsewhere. Progress, warnings and
 findings go to standard error, and so do errors, in JSON as
-` + "`{\"error\":{\"code\",\"reason\",\"message\",\"hint\",\"path\"}}`" + ` with null for what there is not. ` + "`explain CODE`" + ` says what a code means.
+` + "`{\"error\":{\"code\",\"reason\",\"message\",\"hint\",\"path\"}}`" + ` with null for what there is not; a warning or a
+finding beside a result is ` + "`{\"warning\":{\"message\"}}` or `{\"finding\":{\"message\"}}`" + `, so that each line is one JSON value. ` + "`explain CODE`" + `
+says what a code means.
 
 | exit status | meaning |
 |---|---|

@@ -100,15 +100,15 @@ func (s *session) trace(c *cli.Context) error {
 func (s *session) traceFindings(r traceReport, failUncovered bool) int {
 	status := exitGood
 	if r.Incomplete != nil {
-		fmt.Fprintf(s.stderr, "finding: files may be missing: %s\n", escape(*r.Incomplete))
+		s.note(noteFinding, "files may be missing: "+*r.Incomplete)
 		status = exitUnknown
 	}
 	if n := r.Closure.Changed; n > 0 {
-		fmt.Fprintf(s.stderr, "finding: %d files of the identity are other ones than were measured\n", n)
+		s.note(noteFinding, fmt.Sprintf("%d files of the identity are other ones than were measured", n))
 		status = exitFinding
 	}
 	if n := r.Closure.Uncovered; n > 0 && failUncovered {
-		fmt.Fprintf(s.stderr, "finding: %d files are not covered by the identity\n", n)
+		s.note(noteFinding, fmt.Sprintf("%d files are not covered by the identity", n))
 		status = exitFinding
 	}
 	return status
