@@ -45,7 +45,9 @@ func digestError(err error, fallback Code, hint string) *Error {
 	return e
 }
 
-func (h *Host) findDistribution(ctx context.Context, name string) (*digest.Distribution, *Error) {
+// findDistribution finds a distribution in the interpreter's environment. version
+// is the one to install where that would mend a failure; "" is any.
+func (h *Host) findDistribution(ctx context.Context, name, version string) (*digest.Distribution, *Error) {
 	python, err := h.Python(ctx)
 	if err != nil {
 		return nil, AsError(err, CodeUnavailable)
@@ -55,13 +57,17 @@ func (h *Host) findDistribution(ctx context.Context, name string) (*digest.Distr
 		return d, nil
 	}
 	e := digestError(err, CodeUnavailable, "")
-	e.Hint = mendingHint(err, python.Executable, name)
+	requirement := name
+	if version != "" {
+		requirement += "==" + version
+	}
+	e.Hint = mendingHint(err, python.Executable, requirement)
 	return nil, e
 }
 
 // mendingHint says what would mend a distribution. pip refuses to replace one
 // whose RECORD it can't read, so that --force-reinstall is no help there.
-func mendingHint(err error, python, name string) string {
+func mendingHint(err error, python, requirement string) string {
 	code := digest.Code("")
 	var de *digest.Error
 	if errors.As(err, &de) {
@@ -69,25 +75,22 @@ func mendingHint(err error, python, name string) string {
 	}
 	switch code {
 	case digest.CodeNotInstalled:
-		return fmt.Sprintf("install it into the environment of %s, or choose another one with --python", python)
+		return fmt.Sprintf("`%s -m pip install %s`, or choose another environment with --python", python, requirement)
 	case digest.CodeAmbiguous:
 		return "remove the folder of the version that is not wanted, then install the other one again"
 	case digest.CodeLeftover, digest.CodeNoMetadata:
-		return fmt.Sprintf("remove the remains, then `%s -m pip install %s`", python, name)
+		return fmt.Sprintf("remove the remains, then `%s -m pip install %s`", python, requirement)
 	case digest.CodeLegacy:
-		return fmt.Sprintf("uninstall it, then install a wheel: `%s -m pip install %s`", python, name)
+		return fmt.Sprintf("uninstall it, then install a wheel: `%s -m pip install %s`", python, requirement)
 	case digest.CodePermission, digest.CodeIO, digest.CodeDescriptorLimit, digest.CodeChanged, digest.CodeCancelled:
 		return ""
 	}
-	return fmt.Sprintf("install it again into the environment of %s: `%s -m pip install --ignore-installed --no-deps %s`", python, python, name)
+	return fmt.Sprintf("install it again into the environment of %s: `%s -m pip install --ignore-installed --no-deps %s`", python, python, requirement)
 }
 
 func (h *Host) measureDistribution(ctx context.Context, m *Manifest, id *Identification) (string, godigest.Digest, map[string]any, *Error) {
-	d, failure := h.findDistribution(ctx, m.Identity.Distribution)
+	d, failure := h.findDistribution(ctx, m.Identity.Distribution, m.Version)
 	if failure != nil {
-		if errors.Is(failure, digest.CodeNotInstalled) {
-			failure.Hint = fmt.Sprintf("%s: `pip install %s==%s`", failure.Hint, m.Identity.Distribution, m.Version)
-		}
 		return "", "", nil, failure
 	}
 	id.Measured.Distribution = d

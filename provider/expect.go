@@ -95,16 +95,20 @@ func (s StreamExpect) mismatch(name string, got []byte) []string {
 	return wrong
 }
 
-// excerpt quotes the beginning of some output, with control characters escaped,
-// short enough that a diagnostic holds two.
+// excerpt quotes some output with control characters escaped, short enough that a
+// diagnostic holds two. Of a long one it keeps the beginning and, as a program
+// says last what went wrong, more of the end.
 func excerpt(b []byte) string {
-	const most = 120
+	const head, tail = 40, 100
 	if len(b) == 0 {
 		return "empty"
 	}
-	runes := []rune(strings.ToValidUTF8(string(b[:min(len(b), 5*most)]), "\ufffd"))
-	if len(runes) <= most && len(b) <= 5*most {
-		return fmt.Sprintf("%+q", string(runes))
+	if len(b) <= 5*(head+tail) {
+		if runes := []rune(strings.ToValidUTF8(string(b), "\ufffd")); len(runes) <= head+tail {
+			return fmt.Sprintf("%+q", string(runes))
+		}
 	}
-	return fmt.Sprintf("%+q…", string(runes[:min(len(runes), most)]))
+	first := []rune(strings.ToValidUTF8(string(b[:min(len(b), 5*head)]), "\ufffd"))
+	last := []rune(strings.ToValidUTF8(string(b[max(0, len(b)-5*tail):]), "\ufffd"))
+	return fmt.Sprintf("%+q … %+q", string(first[:min(len(first), head)]), string(last[max(0, len(last)-tail):]))
 }

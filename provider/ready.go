@@ -144,11 +144,15 @@ func (h *Host) importReady(ctx context.Context, rt Runtime) error {
 	if result.Outcome == probe.Exited && *result.ExitCode == 0 {
 		return nil
 	}
-	e := &Error{Code: CodeReadinessFailed, Reason: ReasonImportFailed, Provider: rt.Provider()}
+	e := &Error{
+		Code: CodeReadinessFailed, Reason: ReasonImportFailed, Provider: rt.Provider(),
+		Hint: fmt.Sprintf("see what `%s -I -c 'import %s'` says; a distribution that it needs may be missing", python.Executable, name),
+	}
 	e.Message = fmt.Sprintf("import %s: %s", name, describe(result))
 	if result.Outcome == probe.Exited {
 		if i := *result.ExitCode - attributeMissing; i >= 0 && i < len(attributes) {
 			e.Reason, e.Message = ReasonAttributeMissing, fmt.Sprintf("module %s has no attribute %s", name, attributes[i])
+			e.Hint = "install the distribution again; it is not the one that was recorded, or its build is incomplete"
 		} else if *result.ExitCode == importFailed {
 			e.Message = fmt.Sprintf("import %s failed: %s", name, strings.TrimSpace(excerpt(result.Stderr)))
 		}

@@ -90,7 +90,7 @@ func (h *Host) revalidateTree(ctx context.Context, rt Runtime, config configurat
 }
 
 func (h *Host) revalidateDistribution(ctx context.Context, rt Runtime, config configuration) *Error {
-	d, failure := h.findDistribution(ctx, config.Distribution)
+	d, failure := h.findDistribution(ctx, config.Distribution, rt.Version())
 	if failure != nil {
 		return failure
 	}

@@ -102,7 +102,7 @@ func (h *Host) commonModulePath(ctx context.Context) []string {
 // editableDirs are the folders that an editable install of the manifest's
 // distribution imports from; none when it is not editable.
 func (h *Host) editableDirs(ctx context.Context, m *Manifest) ([]string, *Error) {
-	d, failure := h.findDistribution(ctx, m.Identity.Distribution)
+	d, failure := h.findDistribution(ctx, m.Identity.Distribution, "")
 	if failure != nil {
 		return nil, failure
 	}
