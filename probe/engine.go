@@ -18,7 +18,8 @@ type job struct {
 	require []Property
 	write   []string
 	read    []string
-	observe bool // list the files that are used
+	spaces  []Namespace // of its own
+	observe bool        // list the files that are used
 	stop    *stopper
 	// begin is called by the engine, once, when the program was started: the
 	// time limit counts from then.

@@ -20,6 +20,7 @@ const (
 	CodeBadExpectation Code = "probe.bad_expectation" // an Expectation without an inode
 	CodeBadOutcome     Code = "probe.bad_outcome"     // a text that names no Outcome
 	CodeNotEnforceable Code = "probe.not_enforceable" // a required property cannot be enforced on this host
+	CodeNamespace      Code = "probe.namespace"       // a namespace that was asked for cannot be made on this host
 	CodeScratch        Code = "probe.scratch"         // the scratch directory could not be made or removed
 	CodeObserve        Code = "probe.observe"         // the program could not be observed, so there is no result
 	CodeInspect        Code = "probe.inspect"         // Spec.Inspect returned an error; the Result is returned with it

@@ -94,19 +94,24 @@ func (f *forker) run() {
 // start restricts the thread and starts the child.
 func (f *forker) start() forked {
 	files := childFiles(f.job.files) // reads /proc, which a restricted thread may not
+	if err := f.plan.spaces.enter(); err != nil {
+		return forked{observe: err}
+	}
 	if err := f.plan.restrict(); err != nil {
 		return forked{observe: err}
 	}
 	child := forked{handle: -1}
 	attr := &syscall.ProcAttr{
 		Dir: f.job.scratch, Env: f.job.env, Files: files,
-		Sys: &syscall.SysProcAttr{Ptrace: true, Setsid: true, Pdeathsig: parentSignal, PidFD: &child.handle},
+		Sys: &syscall.SysProcAttr{Ptrace: true, Setsid: true, Pdeathsig: parentSignal, PidFD: &child.handle, Cloneflags: f.plan.spaces.flags()},
 	}
 	var pid int
 	pid, child.begun, child.err = forkRetrying(f.job, attr)
 	if child.err != nil {
 		if errors.Is(child.err, unix.EPERM) && traceRefused() {
 			child.observe = errTraceRefused
+		} else if len(f.plan.spaces.asked) > 0 {
+			child.observe = f.plan.spaces.try()
 		}
 		return child
 	}

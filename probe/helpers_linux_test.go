@@ -3,6 +3,7 @@ package probe
 import (
 	"context"
 	"fmt"
+	"net"
 	"os"
 	"runtime"
 	"time"
@@ -41,6 +42,12 @@ func platformHelper(name string, args []string) error {
 		return leaderExits()
 	case "other-thread":
 		return otherThread()
+	case "dial": // address
+		c, err := net.DialTimeout("tcp", args[0], time.Second)
+		closeConn(c)
+		return err
+	case "nested":
+		return nestedNamespace()
 	case "subreaper": // program and arguments: run it and count zombies
 		return subreaper(args)
 	}

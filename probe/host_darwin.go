@@ -7,7 +7,7 @@ import "context"
 func HostCapabilities(context.Context) Report {
 	const why = "the tracer is built for Linux"
 	return Report{
-		Engine: EnginePortable, EngineReason: why, Properties: portableEngine{}.properties(&job{}),
+		Engine: EnginePortable, EngineReason: why, Properties: portableEngine{}.properties(&job{spaces: allNamespaces()}),
 		Limits: capabilities(portableLimits(Limits{}), false),
 		Figures: []Capability{
 			{Name: "wall", Can: true, Exact: true, Method: "from the start that succeeded to the program's end"},

@@ -14,7 +14,7 @@ func HostCapabilities(ctx context.Context) Report {
 	if err := tracePermitted(ctx); err != nil {
 		r := Report{
 			Engine: EnginePortable, EngineReason: err.Error(),
-			Properties: portableEngine{}.properties(j),
+			Properties: portableEngine{}.properties(&job{spaces: allNamespaces()}),
 			Limits:     capabilities(portableLimits(Limits{}), false),
 			Figures:    portableFigures(),
 		}
@@ -22,7 +22,7 @@ func HostCapabilities(ctx context.Context) Report {
 		return r
 	}
 	return Report{
-		Engine: EngineTracer, Properties: tracerEngine{}.properties(j),
+		Engine: EngineTracer, Properties: append(tracerEngine{}.properties(j), namespaceCapabilities()...),
 		Limits: capabilities(tracerLimits(Limits{}), true), Figures: tracerFigures(),
 	}
 }

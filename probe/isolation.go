@@ -5,7 +5,7 @@ package probe
 const notRestricted = "restrictions are put on the tracer's thread, and the portable engine has none"
 
 // portableProperties says what the portable engine enforces.
-func portableProperties(network NetworkPolicy, memory bool) []PropertyStatus {
+func portableProperties(network NetworkPolicy, memory bool, spaces ...Namespace) []PropertyStatus {
 	all := []PropertyStatus{{Property: PropertyNetwork, Reason: notRestricted}}
 	if network == NetworkAllow {
 		all[0].Reason = networkAllowed
@@ -14,7 +14,7 @@ func portableProperties(network NetworkPolicy, memory bool) []PropertyStatus {
 	if !memory {
 		limited.Method, limited.Reason = "", "this host's processes are not sampled"
 	}
-	return append(all,
+	all = append(all,
 		PropertyStatus{Property: PropertyWrites, Reason: notRestricted},
 		PropertyStatus{
 			Property: PropertyProcesses,
@@ -27,6 +27,7 @@ func portableProperties(network NetworkPolicy, memory bool) []PropertyStatus {
 		PropertyStatus{Property: PropertySignals, Reason: notRestricted},
 		PropertyStatus{Property: PropertySyscalls, Reason: notRestricted},
 	)
+	return append(all, noNamespaces(spaces, "namespaces are made by the tracer, and the portable engine ran")...)
 }
 
 // networkAllowed is why the network is not denied.

@@ -1,5 +1,5 @@
 package probe
 
 func (portableEngine) properties(j *job) []PropertyStatus {
-	return portableProperties(j.network, false)
+	return portableProperties(j.network, false, j.spaces...)
 }

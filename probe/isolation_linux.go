@@ -4,7 +4,9 @@ package probe
 // Whether ptrace is refused is found out by using it.
 func hostEngine() (engine, string) { return tracerEngine{}, "" }
 
-func (portableEngine) properties(j *job) []PropertyStatus { return portableProperties(j.network, true) }
+func (portableEngine) properties(j *job) []PropertyStatus {
+	return portableProperties(j.network, true, j.spaces...)
+}
 
 // tracerLimits says how the tracer enforces the limits.
 func tracerLimits(l Limits) []LimitStatus {
@@ -21,9 +23,9 @@ func tracerLimits(l Limits) []LimitStatus {
 // properties says what the tracer enforces for j. A plan that cannot be made is
 // reported when it is made for the run itself.
 func (tracerEngine) properties(j *job) []PropertyStatus {
-	p := &plan{job: j, landlock: landlock{abi: landlockVersion(), ruleset: -1}}
+	p := &plan{job: j, landlock: landlock{abi: landlockVersion(), ruleset: -1}, spaces: newNamespaces(j.spaces)}
 	if filtersAvailable() {
-		p.filter = systemCallFilter(j.network)
+		p.filter = systemCallFilter(j.network, p.spaces.clones()...)
 	}
 	return p.properties()
 }

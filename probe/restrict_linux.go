@@ -13,15 +13,16 @@ import (
 type plan struct {
 	job      *job
 	landlock landlock
+	spaces   namespaces
 	filter   []unix.SockFilter // empty where the kernel has no filters
 	observe  []unix.SockFilter // stops before openings; empty when they are not observed
 }
 
 // newPlan finds out what this host can do for j.
 func newPlan(j *job) (*plan, error) {
-	p := &plan{job: j}
+	p := &plan{job: j, spaces: newNamespaces(j.spaces)}
 	if filtersAvailable() {
-		p.filter = systemCallFilter(j.network)
+		p.filter = systemCallFilter(j.network, p.spaces.clones()...)
 	}
 	var err error
 	p.landlock, err = newLandlock(j)
@@ -128,7 +129,7 @@ func (p *plan) properties() []PropertyStatus {
 		}
 		return why
 	}
-	return []PropertyStatus{
+	return append([]PropertyStatus{
 		status(PropertyNetwork, "seccomp: sockets other than AF_UNIX are refused"+ll.tcpMethod(),
 			unless(p.job.network == NetworkDeny, networkAllowed), unless(filtered, noFilter)),
 		status(PropertyWrites, ll.method()+": content and names only below scratch and what is declared; modes, owners and times of other files are not covered",
@@ -137,10 +138,10 @@ func (p *plan) properties() []PropertyStatus {
 			unless(filtered, noFilter+", so that a process can be made that is not traced (CLONE_UNTRACED)")),
 		status(PropertyMemory, "the tree is sampled and killed above the limit"),
 		status(PropertyReads, ll.method(), unless(len(p.job.read) > 0, "no limited reads were asked for"), ll.missing(1, "reads")),
-		status(PropertyPrivileges, "no_new_privs; the bounding set is empty for root", gains()),
+		status(PropertyPrivileges, p.spaces.privileges(), gains()),
 		status(PropertyHost, ll.method()+" keeps /proc and ptrace to the run's own processes; no capability, no inherited descriptor",
 			ll.missing(1, "other processes"), gains()),
 		status(PropertySignals, ll.method()+" scopes signals and abstract sockets", ll.missing(landlockScoped, "signals")),
 		status(PropertySyscalls, "seccomp; system calls of other processor modes are refused", unless(filtered, noFilter)),
-	}
+	}, p.spaces.properties()...)
 }

@@ -51,7 +51,11 @@ func runWith(ctx context.Context, spec Spec, e engine) (result *Result, err erro
 	if err != nil {
 		return nil, err
 	}
-	if err := enforceable(e.properties(j), j.require); err != nil {
+	have := e.properties(j)
+	if err := enforceable(have, j.require); err != nil {
+		return nil, err
+	}
+	if err := namespacesMade(have, j.spaces); err != nil {
 		return nil, err
 	}
 	result, err = perform(ctx, spec, e, j)
@@ -88,7 +92,7 @@ func (s *Spec) job(scratch string, limits Limits) (*job, environment, error) {
 		path: s.Path, argv: argv, env: env.list, scratch: scratch, limits: limits, expect: s.Expect,
 		network: s.Isolation.Network, require: s.Isolation.Require,
 		write: expandPaths(s.Isolation.Write, scratch), read: expandPaths(s.Isolation.Read, scratch),
-		observe: s.ObserveFiles, stop: &stopper{},
+		spaces: s.Isolation.Namespaces, observe: s.ObserveFiles, stop: &stopper{},
 	}, env, nil
 }
 

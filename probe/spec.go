@@ -108,6 +108,10 @@ type IsolationRequest struct {
 	// read and executed, beside scratch, Write and the program itself. When
 	// empty, reads are not restricted.
 	Read []string
+	// Namespaces lists kernel namespaces that the run gets of its own, beside the
+	// rest. One that cannot be made is an error before anything starts
+	// (CodeNamespace).
+	Namespaces []Namespace
 }
 
 // Expectation is the identity of the file at Spec.Path as it was measured: from

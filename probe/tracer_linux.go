@@ -61,6 +61,7 @@ type tracer struct {
 	seen    observed
 	alone   bool     // the signal of the forker's end was swallowed
 	watch   *watcher // nil when files are not observed
+	spaces  *namespaces
 }
 
 // run starts the program, follows the tree to its end and returns what was seen.
@@ -72,6 +73,7 @@ func (t *tracer) run() (*observed, error) {
 	defer plan.close()
 	t.watch = newWatcher(t.job)
 	plan.observe = t.watch.filter()
+	t.spaces = &plan.spaces
 	t.seen.isolation = plan.properties()
 	t.seen.limits = tracerLimits(t.job.limits)
 	started, err := t.start(newForker(t.job, plan))
@@ -119,6 +121,9 @@ func (t *tracer) start(f *forker) (started bool, err error) {
 	if t.compare(); t.seen.notMatched {
 		t.kill()
 		return false, nil
+	}
+	if err := t.spaces.settle(child.pid); err != nil {
+		return false, t.abandon("isolate", err)
 	}
 	if err := t.limit(); err != nil {
 		return false, t.abandon("set limits of", err)
@@ -211,6 +216,9 @@ func (t *tracer) kill() {
 // abandon ends a run that cannot be observed.
 func (t *tracer) abandon(op string, err error) error {
 	t.kill()
+	if errors.Is(err, CodeNamespace) {
+		return err // nothing has run: it is the request that cannot be met
+	}
 	return &Error{Code: CodeObserve, Op: op, Path: t.job.path, Err: err}
 }
 
@@ -298,7 +306,7 @@ func (t *tracer) meet(tid int) *task {
 	}
 	k.process.living++
 	t.admit()
-	if t.killing && whole {
+	if whole && (t.killing || t.spaces.strayed(tid)) {
 		_ = unix.Kill(tid, unix.SIGKILL)
 	}
 	return k
@@ -381,6 +389,9 @@ func (t *tracer) exiting(tid int, k *task) {
 	t.account.atExit(k.process, tid)
 	if k.process.living <= 0 {
 		t.watch.maps(tid)
+		if k.process.pid == t.root && t.spaces.has(NamespacePID) && !t.killing {
+			t.leftovers() // which the kernel ends before the end of process 1 is reported
+		}
 	}
 }
 

@@ -96,6 +96,9 @@ func (r IsolationRequest) check() error {
 	if len(r.Read) == 0 && slices.Contains(r.Require, PropertyReads) {
 		return bad("Require", errors.New("limited reads are required, and Read lists none"))
 	}
+	if err := checkNamespaces(r.Namespaces); err != nil {
+		return err
+	}
 	for _, path := range slices.Concat(r.Write, r.Read) {
 		ok := filepath.IsAbs(path) || path == ScratchVar || strings.HasPrefix(path, ScratchVar+"/")
 		if !ok || strings.IndexByte(path, 0) >= 0 {

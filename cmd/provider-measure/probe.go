@@ -30,6 +30,7 @@ const (
 	flagRequire   = "require"
 	flagRead      = "read"
 	flagWrite     = "write"
+	flagNamespace = "namespace"
 	flagEnv       = "env"
 	flagSet       = "set"
 	flagPath      = "path"
@@ -63,6 +64,7 @@ func (s *session) probeCommand() *cli.Command {
 			&cli.StringSliceFlag{Name: flagRequire, Usage: "refuse to run unless `PROPERTY` (network, writes, processes, memory, reads) is enforced; may be repeated"},
 			&cli.StringSliceFlag{Name: flagRead, Usage: "limit reads to `PATH`, the scratch folder and the program; may be repeated"},
 			&cli.StringSliceFlag{Name: flagWrite, Usage: "allow writes below `PATH` too; may be repeated"},
+			&cli.StringSliceFlag{Name: flagNamespace, Usage: "give it a `NAMESPACE` of its own (user, network, pid, mount, ipc, uts), or refuse to run; may be repeated"},
 			&cli.StringSliceFlag{Name: flagEnv, Usage: "admit the host's variable `NAME`; may be repeated"},
 			&cli.StringSliceFlag{Name: flagSet, Usage: "set a variable, `NAME=VALUE`; may be repeated"},
 			&cli.StringSliceFlag{Name: flagPath, Usage: "put `DIR` on the command's PATH, which is empty otherwise; may be repeated"},
@@ -209,6 +211,9 @@ func (s *session) probeSpec(c *cli.Context) (probe.Spec, digest.ExecutableResult
 		},
 	}
 	spec.Isolation = probe.IsolationRequest{Network: network, Require: require}
+	for _, n := range c.StringSlice(flagNamespace) {
+		spec.Isolation.Namespaces = append(spec.Isolation.Namespaces, probe.Namespace(n))
+	}
 	if spec.Isolation.Read, err = absoluteAll(c.StringSlice(flagRead)); err != nil {
 		return none, exe, err
 	}
