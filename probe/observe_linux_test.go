@@ -62,6 +62,7 @@ func TestNotObserved(t *testing.T) {
 
 // TestObservedImage checks what the kernel opens by itself.
 func TestObservedImage(t *testing.T) {
+	begun := time.Now()
 	r, files := observe(t, shell(t, "exit 0"))
 	complete(t, r)
 	sh := files[resolved(t, "/bin/sh")]
@@ -72,8 +73,12 @@ func TestObservedImage(t *testing.T) {
 		if l := files[resolved(t, loader)]; !l.Mapped || l.Executed || l.Opened || l.ByPath {
 			t.Errorf("the loader is %+v", l)
 		}
+		// Before the program's first instruction, and not only at its end.
+		if second := r.Observed[1].Path; second != resolved(t, loader) {
+			t.Errorf("the second file is %s, not the loader", second)
+		}
 	}
-	sameNow(t, r.Observed)
+	sameNow(t, r.Observed, begun)
 }
 
 func TestObservedScripts(t *testing.T) {
@@ -254,6 +259,17 @@ for i in range(300):
 	}
 }
 
+// TestObservedChange changes a file between two uses.
+func TestObservedChange(t *testing.T) {
+	_, files := observe(t, shell(t, `echo a > a; echo b > b; cat a a b; echo a >> a; cat b`))
+	if a, b := files[ScratchVar+"/a"], files[ScratchVar+"/b"]; !a.Changed || a.Size != 0 || !b.Changed {
+		t.Errorf("files that were written: %+v, %+v", a, b)
+	}
+	if f := files[resolved(t, "/bin/cat")]; f.Changed {
+		t.Errorf("a file that was only read: %+v", f)
+	}
+}
+
 func TestObservedFailures(t *testing.T) {
 	few, _ := observe(t, shell(t, `:`))
 	many, _ := observe(t, shell(t, `for i in 1 2 3 4 5 6 7 8 9 10; do (: < /none) 2>/dev/null; done; :`))
@@ -269,6 +285,9 @@ func TestObservedSignals(t *testing.T) {
 	complete(t, r)
 	if f := files[ScratchVar+"/fifo"]; f.Kind != FilePipe || !f.Opened || string(r.Stdout) != "true\n" {
 		t.Errorf("the FIFO is %+v, output %q", f, r.Stdout)
+	}
+	if calm, _ := observe(t, self(t, "files", "relative")); calm.ObservedFailed != r.ObservedFailed {
+		t.Errorf("%d openings failed, %d without signals", r.ObservedFailed, calm.ObservedFailed)
 	}
 	python := need(t, "/usr/bin/python3")
 	r, _ = observe(t, Spec{Path: python, ScratchParent: t.TempDir(), Args: []string{"python3", "-Ic", `
