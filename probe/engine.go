@@ -21,6 +21,8 @@ type job struct {
 	spaces  []Namespace // of its own
 	observe bool        // list the files that are used
 	stop    *stopper
+	// busy, when not nil, is called when the program is open for writing.
+	busy func()
 	// begin is called by the engine, once, when the program was started: the
 	// time limit counts from then.
 	begin func()

@@ -2,7 +2,6 @@ package probe
 
 import (
 	"fmt"
-	"io"
 	"os"
 	"slices"
 
@@ -30,65 +29,32 @@ func (t *tracer) executed(pid int) {
 	}
 }
 
-// compare compares the running image, of which nothing has run, with what is
-// expected. The kernel keeps it from being written to as long as it runs.
-func (t *tracer) compare() {
-	want := t.job.expect
-	if want == nil {
-		return
+// expect holds the program and says whether it is the expected one so far.
+func (t *tracer) expect() bool {
+	g, difference := newGuard(t.job)
+	t.guard = g
+	if difference != "" {
+		t.seen.expected = &ExpectationStatus{Exact: true, Method: "the file, before the start", Difference: difference}
+		t.seen.notMatched = true
+		return false
 	}
-	status := &ExpectationStatus{Exact: true, Method: "the image of the process, stopped after its exec"}
-	t.seen.expected = status
-	image := procPath(t.root, "exe")
-	status.Difference = differs(image, want)
-	if status.Difference != "" {
-		if head := headOf(t.job.path, want); scriptInterpreter(head) != "" {
-			status.Exact = false
-			status.Method = "the script's path and its interpreter's image, stopped after its exec"
-			status.Difference = wrongInterpreter(image, scriptInterpreter(head), want.Interpreter)
-		}
-	}
-	status.Matched = status.Difference == ""
-	t.seen.notMatched = !status.Matched
+	t.job.busy = g.yield
+	return true
 }
 
-// headOf returns the start of the file at path when it is the one that is
-// wanted, and nothing when it is another. It is read from the descriptor that was
-// compared: the path may lead elsewhere at any time.
-func headOf(path string, want *Expectation) []byte {
-	file, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK, 0)
-	if err != nil {
-		return nil
-	}
-	defer file.Close()
-	var st unix.Stat_t
-	if unix.Fstat(int(file.Fd()), &st) != nil ||
-		difference(uint64(st.Dev), st.Ino, st.Size, st.Ctim.Nano(), want) != "" { //nolint:unconvert // the type differs by processor
-		return nil
-	}
-	head := make([]byte, shebangSize)
-	n, _ := io.ReadFull(file, head)
-	return head[:n]
+// unguard gives back what expect held, and says whether it was leased.
+func (t *tracer) unguard() {
+	t.guard.leases(t.seen.expected)
+	t.guard.close()
 }
 
-// wrongInterpreter names what of the running image is not as the script's first
-// line, or the expectation of its interpreter, says. An interpreter that is
-// itself a script has another image, which only an expectation can name.
-func wrongInterpreter(image, named string, want *Expectation) string {
-	if want == nil {
-		var st unix.Stat_t
-		if err := unix.Stat(named, &st); err != nil {
-			return fmt.Sprintf("the interpreter %q cannot be examined: %v", named, err)
-		}
-		if isScript(named) {
-			return ""
-		}
-		want = &Expectation{Dev: uint64(st.Dev), Ino: st.Ino, Size: st.Size, CtimeNS: st.Ctim.Nano()} //nolint:unconvert // the type differs by processor
+// mismatch ends a run whose program is another than expected.
+func (t *tracer) mismatch(difference string) {
+	t.seen.expected.Matched, t.seen.expected.Difference = false, difference
+	t.seen.notMatched = true
+	if !t.killing {
+		t.killAll()
 	}
-	if d := differs(image, want); d != "" {
-		return "interpreter: " + d
-	}
-	return ""
 }
 
 // differs names what of the file at path, its links followed, is not as wanted;
@@ -98,7 +64,7 @@ func differs(path string, want *Expectation) string {
 	if err := unix.Stat(path, &st); err != nil {
 		return fmt.Sprintf("the file cannot be examined: %v", err)
 	}
-	return difference(uint64(st.Dev), st.Ino, st.Size, st.Ctim.Nano(), want) //nolint:unconvert // the type differs by processor
+	return differing(&st, want)
 }
 
 // finish fills in what is known when the tree is gone.
@@ -106,6 +72,9 @@ func (t *tracer) finish() {
 	a := &t.account
 	s := &t.seen
 	t.watch.finish(s)
+	if t.guard.after(s.expected); s.expected != nil {
+		s.notMatched = !s.expected.Matched
+	}
 	s.user, s.sys = a.user, a.system
 	s.cpu = CPUFigure{Method: "rusage at the end of each process, its CPU clock where it had children", Scope: "tree"}
 	s.processes, s.counted, s.peak = a.started, true, a.most

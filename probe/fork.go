@@ -32,6 +32,9 @@ func forkRetrying(j *job, attr *syscall.ProcAttr) (pid int, begun time.Time, err
 		if !errors.Is(err, syscall.ETXTBSY) || j.stop.requested() {
 			break
 		}
+		if j.busy != nil {
+			j.busy()
+		}
 		time.Sleep(pause)
 		pause = min(2*pause, busyMost)
 	}

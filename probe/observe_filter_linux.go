@@ -1,6 +1,7 @@
 package probe
 
 import (
+	"slices"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -20,8 +21,8 @@ import (
 // events, and would fail with ENOSYS, as would every other open of this thread.
 //
 // The call of seccomp that makes a listener is among them, because a listener
-// can let a call pass without this filter being asked.
-func observeFilter(mark uint16) []unix.SockFilter {
+// can let a call pass without this filter being asked. more are further calls.
+func observeFilter(mark uint16, more ...uint32) []unix.SockFilter {
 	trace := unix.SockFilter{Code: bpfReturn, K: unix.SECCOMP_RET_TRACE | uint32(mark)}
 	allow := unix.SockFilter{Code: bpfReturn, K: unix.SECCOMP_RET_ALLOW}
 	filter := []unix.SockFilter{
@@ -30,7 +31,7 @@ func observeFilter(mark uint16) []unix.SockFilter {
 		allow, // of another processor mode: refused by the isolation
 		{Code: bpfLoad, K: dataNumber},
 	}
-	for _, number := range openCalls() {
+	for _, number := range slices.Concat(openCalls(), more) {
 		filter = append(filter, unix.SockFilter{Code: bpfEqual, Jf: 1, K: number}, trace)
 	}
 	return append(filter,

@@ -15,7 +15,7 @@ import (
 // stopped after its exec: the image, the scripts that led to it, and, as they
 // are mapped, the image and its loader.
 func (w *watcher) executed(tid int) {
-	if w == nil {
+	if w == nil || !w.list {
 		return
 	}
 	image, err := w.look(procPath(tid, "exe"))
@@ -118,7 +118,7 @@ func interpreterNamed(fd int) (string, bool) {
 // what the kernel mapped; at the end of a process, what its descriptors, which
 // it may have from elsewhere, were used for.
 func (w *watcher) maps(tid int) {
-	if w == nil {
+	if w == nil || !w.list {
 		return
 	}
 	text, err := w.readMaps(tid)

@@ -16,6 +16,9 @@ import (
 // tracer's thread alone, while the task in question is stopped. A nil watcher is
 // a run that is not observed, and notes nothing.
 type watcher struct {
+	list        bool   // the files are to be listed
+	guard       *guard // judges the openings of a script; nil or of no script when there is nothing to judge
+	difference  string // what it found
 	mark        uint16 // of the filter's events; see observeFilter
 	scratch     string
 	files       []ObservedFile
@@ -35,18 +38,19 @@ type fileKey struct {
 	path     string
 }
 
-// newWatcher returns the watcher of a job, nil when it is not to be observed.
+// newWatcher returns the watcher of a job, nil when neither its files are to be
+// listed nor the openings of a script to be judged by g.
 //
 // The mark is random, since a program may install a filter that stops tasks as
 // well: its events must not be taken for those of ours.
-func newWatcher(j *job) *watcher {
-	if !j.observe {
+func newWatcher(j *job, g *guard) *watcher {
+	if !j.observe && !g.isScript() {
 		return nil
 	}
 	var mark [2]byte
 	_, _ = rand.Read(mark[:]) // never fails
 	w := &watcher{
-		mark: binary.LittleEndian.Uint16(mark[:]), scratch: j.scratch, index: map[fileKey]int{},
+		list: j.observe, guard: g, mark: binary.LittleEndian.Uint16(mark[:]), scratch: j.scratch, index: map[fileKey]int{},
 		mapped: map[string]struct{}{}, pseudo: map[uint64]bool{},
 	}
 	if why := observable(); why != "" {
@@ -59,6 +63,9 @@ func newWatcher(j *job) *watcher {
 func (w *watcher) filter() []unix.SockFilter {
 	if w == nil || len(w.reasons) > 0 {
 		return nil
+	}
+	if w.guard.isScript() {
+		return observeFilter(w.mark, linkCalls()...)
 	}
 	return observeFilter(w.mark)
 }
@@ -96,6 +103,12 @@ func (w *watcher) entered(tid int, k *task) bool {
 		return false
 	}
 	k.call = openCall{number: info.data[0], args: [6]uint64(info.data[1:7])}
+	if isLinkCall(k.call.number) {
+		return !w.guard.opened
+	}
+	if !w.list && !w.guard.concerns(tid, k.call) {
+		return false
+	}
 	if k.call.number == unix.SYS_SECCOMP {
 		w.incomplete("a program made a seccomp listener, which can let openings pass unseen")
 		return false
@@ -112,12 +125,22 @@ func (w *watcher) left(tid int, k *task) {
 	result := int64(info.data[0]) //nolint:gosec // a result is signed
 	if result < 0 {
 		// An interrupted opening is made again, and then counted.
-		if info.data[1]&0xff != 0 && !restarts(result) {
+		if info.data[1]&0xff != 0 && !restarts(result) && !isLinkCall(k.call.number) {
 			w.failed++
 		}
 		return
 	}
+	if isLinkCall(k.call.number) {
+		w.found(w.guard.judgeLink(tid, k.call, result))
+		return
+	}
 	fd := strconv.FormatInt(result, 10)
+	if w.guard.isScript() {
+		w.found(w.guard.judge(tid, fd, k.call))
+	}
+	if !w.list {
+		return
+	}
 	f, err := w.look(procPath(tid, "fd/"+fd))
 	if err != nil {
 		w.lost(tid, err)
@@ -131,6 +154,13 @@ func (w *watcher) left(tid int, k *task) {
 		}
 	}
 	w.note(f)
+}
+
+// found keeps the first difference.
+func (w *watcher) found(difference string) {
+	if w.difference == "" {
+		w.difference = difference
+	}
 }
 
 // restarts reports whether a result is one of the kernel's own, which no program
@@ -314,7 +344,7 @@ func (o *ObservedFile) add(f ObservedFile) {
 
 // finish hands over what was noted.
 func (w *watcher) finish(o *observed) {
-	if w == nil {
+	if w == nil || !w.list {
 		return
 	}
 	o.files, o.filesFailed, o.filesIncomplete = nonNil(w.files), w.failed, strings.Join(w.reasons, "; ")

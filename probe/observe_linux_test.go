@@ -394,14 +394,14 @@ func TestObservedThreads(t *testing.T) {
 }
 
 func TestObservedIsBounded(t *testing.T) {
-	w := newWatcher(&job{observe: true, scratch: "/s"})
+	w := newWatcher(&job{observe: true, scratch: "/s"}, nil)
 	for i := range maxObserved + 5 {
 		w.note(ObservedFile{Path: "/f", Ino: uint64(i)})
 	}
 	if len(w.files) != maxObserved || len(w.reasons) != 1 {
 		t.Errorf("%d files, reasons %q", len(w.files), w.reasons)
 	}
-	w = newWatcher(&job{observe: true, scratch: "/s"})
+	w = newWatcher(&job{observe: true, scratch: "/s"}, nil)
 	long := strings.Repeat("x", 4096)
 	for i := range 5000 {
 		w.note(ObservedFile{Path: long, Ino: uint64(i)})
@@ -496,7 +496,7 @@ func TestMappedFile(t *testing.T) {
 
 // TestMappingByPath is what an ordinary user does for a mapping.
 func TestMappingByPath(t *testing.T) {
-	w := newWatcher(&job{observe: true, scratch: "/none"})
+	w := newWatcher(&job{observe: true, scratch: "/none"}, nil)
 	var st unix.Stat_t
 	if err := unix.Stat("/etc/passwd", &st); err != nil {
 		t.Fatal(err)

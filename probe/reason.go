@@ -12,6 +12,8 @@ const (
 	errSweep = reason("descendants were still found alive after every attempt to kill them")
 	// errSeizedAwake is a child that did not stand still while it was seized.
 	errSeizedAwake = reason("the program was continued from outside while tracing was being set up")
+	// errNotRegular is a program that is a device, FIFO, socket or directory.
+	errNotRegular = reason("it is not a regular file")
 	// errUnreadable is a program that may be executed and not read, whose
 	// processes the kernel lets only privileged ones look into.
 	errUnreadable = reason("this host refuses ptrace of a program that may not be read")

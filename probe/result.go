@@ -138,14 +138,20 @@ type LimitStatus struct {
 
 // ExpectationStatus says how Spec.Expect was compared.
 type ExpectationStatus struct {
-	// Matched is true when the image that ran was the expected one.
+	// Matched is true when what ran was the expected program, and it was not
+	// changed while a script of it could still be read.
 	Matched bool `json:"matched"`
 	// Exact is true when the comparison was of the running image, before its
-	// first instruction; else it was of the path, just before and after.
+	// first instruction, and for a script also of each descriptor that it was
+	// opened as, before it was read; else it was of the path, just before and after.
 	Exact  bool   `json:"exact"`
 	Method string `json:"method"`
 	// Difference names what differed when Matched is false.
 	Difference string `json:"difference,omitempty"`
+	// Lease is true when a read lease on the file was held from before the
+	// comparison to the end of the run, so that a writer was held up and seen.
+	Lease       bool   `json:"lease"`
+	LeaseReason string `json:"lease_reason,omitempty"` // why there was none, of the program or of its interpreter
 }
 
 // StartError is why a program did not start. errors.Is finds its Code and cause.

@@ -154,7 +154,7 @@ func perform(ctx context.Context, spec Spec, e engine, j *job) (*Result, error) 
 func (o *observed) result(f facts) *Result {
 	f.cpu = f.cpu || o.cpuOver
 	f.memory = f.memory || o.memoryOver
-	f.identity = o.notMatched
+	f.identity = f.identity || o.notMatched
 	f.startFailed = o.start != nil
 	f.signaled = o.signal != 0
 	f.exited = o.signal == 0 && o.start == nil && o.processes > 0
@@ -176,6 +176,9 @@ func (o *observed) result(f facts) *Result {
 		ProcessLimitExceeded, IdentityChanged:
 	}
 	r.Memory.explain(r.Outcome)
+	if x := r.Expectation; x != nil && !x.Lease && x.LeaseReason == "" {
+		x.LeaseReason = "the portable engine takes none"
+	}
 	return r
 }
 

@@ -18,14 +18,15 @@ type sampler struct {
 	account  *account
 	limits   Limits
 	stop     *stopper
+	guard    *guard
 	nextPSS  time.Time
 	finished chan struct{}
 	quit     chan struct{}
 }
 
 // sample starts a sampler; halt ends it.
-func sample(a *account, limits Limits, stop *stopper) *sampler {
-	s := &sampler{account: a, limits: limits, stop: stop, finished: make(chan struct{}), quit: make(chan struct{})}
+func sample(a *account, limits Limits, stop *stopper, g *guard) *sampler {
+	s := &sampler{account: a, limits: limits, stop: stop, guard: g, finished: make(chan struct{}), quit: make(chan struct{})}
 	go s.loop()
 	return s
 }
@@ -53,6 +54,9 @@ func (s *sampler) loop() {
 func (s *sampler) once(now time.Time) {
 	if s.account.cpu() > s.limits.CPU {
 		s.stop.stop(facts{cpu: true})
+	}
+	if s.guard.wanted() {
+		s.stop.stop(facts{identity: true})
 	}
 	resident, highest := s.resident()
 	// Proportional sizes cost much more to read and never sum to more than the

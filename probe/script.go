@@ -32,6 +32,25 @@ func scriptInterpreter(head []byte) string {
 	return string(line)
 }
 
+// scriptLine returns the interpreter that the first line of head names and the
+// one argument that it gives it: all the rest of the line, without the blanks
+// around it, as the kernel passes it on.
+func scriptLine(head []byte) (interpreter, argument string) {
+	if interpreter = scriptInterpreter(head); interpreter == "" {
+		return "", ""
+	}
+	if len(head) >= shebangSize {
+		head = head[:shebangSize-1] // the kernel keeps a NUL at the end
+	}
+	line, _, _ := bytes.Cut(head[len("#!"):], []byte("\n"))
+	line = bytes.Trim(line, " \t")[len(interpreter):]
+	if len(line) > 0 && line[0] == 0 {
+		return interpreter, ""
+	}
+	line, _, _ = bytes.Cut(bytes.TrimLeft(line, " \t"), []byte{0})
+	return interpreter, string(line)
+}
+
 // interpreterOf returns the interpreter that the regular file at path names: of
 // a script the one of its first line, of an ELF program its loader. It is empty
 // when there is none or the file cannot be read.

@@ -29,6 +29,7 @@ func (s *stopper) stop(f facts) {
 	have.cpu = have.cpu || f.cpu
 	have.memory = have.memory || f.memory
 	have.processes = have.processes || f.processes
+	have.identity = have.identity || f.identity
 	if !s.stopped {
 		s.stopped = true
 		if s.wake != nil {

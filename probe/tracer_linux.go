@@ -60,7 +60,8 @@ type tracer struct {
 	wallAt  time.Time
 	seen    observed
 	alone   bool     // the signal of the forker's end was swallowed
-	watch   *watcher // nil when files are not observed
+	watch   *watcher // nil when no openings are followed
+	guard   *guard   // nil when nothing is expected
 	spaces  *namespaces
 }
 
@@ -71,11 +72,15 @@ func (t *tracer) run() (*observed, error) {
 		return nil, err
 	}
 	defer plan.close()
-	t.watch = newWatcher(t.job)
-	plan.observe = t.watch.filter()
 	t.spaces = &plan.spaces
 	t.seen.isolation = plan.properties()
 	t.seen.limits = tracerLimits(t.job.limits)
+	defer t.unguard()
+	if !t.expect() {
+		return &t.seen, nil
+	}
+	t.watch = newWatcher(t.job, t.guard)
+	plan.observe = t.watch.filter()
 	started, err := t.start(newForker(t.job, plan))
 	defer func() {
 		t.job.stop.close()
@@ -89,7 +94,7 @@ func (t *tracer) run() (*observed, error) {
 	if adopts() {
 		t.started = map[int]int64{}
 	}
-	sampler := sample(&t.account, t.job.limits, t.job.stop)
+	sampler := sample(&t.account, t.job.limits, t.job.stop, t.guard)
 	if err = resume(t.root, 0); err == nil {
 		err = t.follow()
 	}
@@ -118,9 +123,12 @@ func (t *tracer) start(f *forker) (started bool, err error) {
 		t.seen.start = startError(t.job.path, child.err)
 		return false, nil
 	}
-	if t.compare(); t.seen.notMatched {
-		t.kill()
-		return false, nil
+	if t.guard != nil {
+		t.seen.expected = t.guard.compare(t.root)
+		if t.seen.notMatched = !t.seen.expected.Matched; t.seen.notMatched {
+			t.kill()
+			return false, nil
+		}
 	}
 	if err := t.spaces.settle(child.pid); err != nil {
 		return false, t.abandon("isolate", err)
@@ -265,6 +273,9 @@ func (t *tracer) handle(tid int, status uint32, usage *unix.Rusage) error {
 		}
 	case eventCall:
 		t.watch.left(tid, k)
+		if t.watch.difference != "" {
+			t.mismatch(t.watch.difference)
+		}
 	case eventSignal:
 		if ev.signal == parentSignal && tid == t.root && !t.alone {
 			t.alone = true
