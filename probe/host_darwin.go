@@ -16,6 +16,7 @@ func HostCapabilities(context.Context) Report {
 			{Name: "memory_tree", Reason: "this host's processes are not sampled"},
 			{Name: "processes", Can: true, Method: "found by searching: a lower bound"},
 			{Name: "executed", Reason: why},
+			{Name: "observed", Reason: why},
 			{Name: "expectation", Can: true, Method: "the path, before and after the start"},
 		},
 	}

@@ -56,6 +56,7 @@ func tracerFigures() []Capability {
 		{Name: "memory_tree", Can: true, Method: "sum of Pss, sampled every 10 ms"},
 		{Name: "processes", Can: true, Exact: true, Method: "counted by the tracer"},
 		{Name: "executed", Can: true, Exact: true, Method: "each exec stop"},
+		observedFigure(),
 		{Name: "expectation", Can: true, Exact: true, Method: "the image, before its first instruction"},
 	}
 }
@@ -68,6 +69,7 @@ func portableFigures() []Capability {
 		{Name: "memory_tree", Can: true, Method: "sum of Pss, sampled every 20 ms"},
 		{Name: "processes", Can: true, Method: "found by searching: a lower bound"},
 		{Name: "executed", Reason: errTraceRefused.Error()},
+		{Name: "observed", Reason: errTraceRefused.Error()},
 		{Name: "expectation", Can: true, Method: "the path, before and after the start"},
 	}
 }

@@ -349,3 +349,11 @@ func (w *watcher) finish(o *observed) {
 	}
 	o.files, o.filesFailed, o.filesIncomplete = nonNil(w.files), w.failed, strings.Join(w.reasons, "; ")
 }
+
+// observedFigure is what this host can list of the files that a run uses.
+func observedFigure() Capability {
+	if why := observable(); why != "" {
+		return Capability{Name: "observed", Reason: why}
+	}
+	return Capability{Name: "observed", Can: true, Exact: true, Method: "the descriptor of each opening, stopped by a seccomp filter; each exec stop; mappings"}
+}
