@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
@@ -15,9 +16,14 @@ import (
 )
 
 const (
-	// groupRemoval is for how long removing a group is tried: its last task may
-	// be dead and not yet gone.
-	groupRemoval = 2 * time.Second
+	// groupRemoval is for how long removing a group is tried. The dead keep it
+	// until they are reaped, and orphans are reaped by the host's init, which took
+	// seconds when there were thousands.
+	groupRemoval = 20 * time.Second
+	// groupStale is the age from which an empty group is removed whose maker is
+	// gone: a host that is killed cannot remove its own.
+	groupStale = time.Minute
+	groupName  = "provider-measure-"
 	// freezing is for how long a group of version 1 is waited for to freeze
 	// before it is killed as it is.
 	freezing = 50 * time.Millisecond
@@ -48,11 +54,12 @@ func makeGroup(all []hierarchy) (*group, string) {
 	for i := range all {
 		h := &all[i]
 		for _, parent := range h.parents() {
-			dir, err := os.MkdirTemp(parent, fmt.Sprintf("provider-measure-%d-", os.Getpid()))
+			dir, err := os.MkdirTemp(parent, fmt.Sprintf("%s%d-", groupName, os.Getpid()))
 			if err != nil {
 				continue
 			}
 			g.adopt(h, dir)
+			removeStale(parent, time.Now())
 			break
 		}
 	}
@@ -72,6 +79,22 @@ func makeGroup(all []hierarchy) (*group, string) {
 		return nil, "no cgroup that this process may divide was given to it"
 	}
 	return g, ""
+}
+
+// removeStale removes from parent what killed hosts have left. The kernel keeps
+// a group that is not empty.
+func removeStale(parent string, now time.Time) {
+	all, _ := filepath.Glob(filepath.Join(parent, groupName+"*"))
+	for _, dir := range all {
+		number, _, _ := strings.Cut(strings.TrimPrefix(filepath.Base(dir), groupName), "-")
+		pid, err := strconv.Atoi(number)
+		if err != nil || pid <= 0 || !errors.Is(unix.Kill(pid, 0), unix.ESRCH) {
+			continue
+		}
+		if info, err := os.Lstat(dir); err == nil && now.Sub(info.ModTime()) > groupStale {
+			_ = unix.Rmdir(dir)
+		}
+	}
 }
 
 // adopt notes a directory that was made in h.

@@ -43,6 +43,9 @@ func TestLocate(t *testing.T) {
 			t.Errorf("%q gives %+v", outside, got)
 		}
 	}
+	if got := locate(map[string]string{"": "/../x"}, []cgroupMount{{root: "/", point: "/m", unified: true}}); len(got) != 0 {
+		t.Errorf("a group outside of the namespace gives %+v", got)
+	}
 	inner := locate(map[string]string{"": "/inner"}, []cgroupMount{{root: "/inner", point: "/m", unified: true}})
 	if len(inner) != 1 || inner[0].own != "/m" || !inner[0].top {
 		t.Errorf("a container's own group is %+v", inner)
@@ -215,6 +218,44 @@ func TestLimitsOfTheOwnGroup(t *testing.T) {
 	for value, want := range map[string]bool{"max": true, "max 100000": true, "4096": false, "50000 100000": false} {
 		if got := unlimited(fakeGroup(t, map[string]string{"cpu.max": value})); got != want {
 			t.Errorf("%q unlimited: %v", value, got)
+		}
+	}
+}
+
+// TestDelegated checks that root takes no group that belongs to a manager.
+func TestDelegated(t *testing.T) {
+	dir := fakeGroup(t, map[string]string{"cgroup.procs": ""})
+	ordinary := os.Geteuid() != 0
+	if !delegated(dir, true) || delegated(dir, false) != ordinary || delegated(t.TempDir(), true) {
+		t.Errorf("top %v, below %v, no group %v", delegated(dir, true), delegated(dir, false), delegated(t.TempDir(), true))
+	}
+	inner := hierarchy{own: dir}
+	if got := inner.parents(); (len(got) == 1) != ordinary {
+		t.Errorf("a group may be made in %v", got)
+	}
+}
+
+// TestStaleGroupsAreRemoved leaves groups as a killed host does.
+func TestStaleGroupsAreRemoved(t *testing.T) {
+	parent := t.TempDir()
+	const dead = 1 << 30      // above every process number
+	names := map[string]bool{ // whether it stays
+		fmt.Sprintf("%s%d-1", groupName, dead): false, fmt.Sprintf("%s%d-1", groupName, os.Getpid()): true,
+		groupName + "x-1": true, groupName + "0-1": true, fmt.Sprintf("other-%d-1", dead): true,
+	}
+	for name := range names {
+		if err := os.Mkdir(filepath.Join(parent, name), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	removeStale(parent, time.Now())
+	if all, _ := os.ReadDir(parent); len(all) != len(names) {
+		t.Errorf("%d of %d new groups stayed", len(all), len(names))
+	}
+	removeStale(parent, time.Now().Add(2*groupStale))
+	for name, stays := range names {
+		if exists(filepath.Join(parent, name)) != stays {
+			t.Errorf("%s stays: %v", name, !stays)
 		}
 	}
 }

@@ -127,6 +127,9 @@ func killsAll(t *testing.T, g *group) {
 	if left := g.processes(); len(left) > 0 {
 		t.Errorf("%v are alive", left)
 	}
+	if t.Failed() { // what the group should miss must not outlive the test
+		_ = syscall.Kill(-pid, syscall.SIGKILL)
+	}
 	reapChild(t, pid)
 	if u := g.usage(); u.cpuMethod != "" && u.user+u.system == 0 {
 		t.Error("the group used no CPU time")

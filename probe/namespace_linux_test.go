@@ -217,23 +217,41 @@ func TestMountsDoNotLeak(t *testing.T) {
 	needNamespaces(t, NamespaceMount)
 	dir := t.TempDir()
 	answers := make(chan error, 1)
-	go onFreshThread(func() {
-		s := newNamespaces([]Namespace{NamespaceMount})
-		err := s.enter()
-		if err == nil {
-			err = unix.Mount("none", dir, "tmpfs", 0, "")
-		}
-		if err == nil {
-			err = os.WriteFile(filepath.Join(dir, "within"), nil, 0o600)
-		}
-		answers <- err
-	})
+	go onFreshThread(func() { answers <- mountWithin(dir) })
 	if err := <-answers; err != nil {
 		t.Fatal(err)
 	}
 	if left, err := os.ReadDir(dir); err != nil || len(left) != 0 {
 		t.Errorf("the mount is seen outside: %v, %v", left, err)
 	}
+}
+
+// mountWithin makes a host whose mounts are shared, as most hosts' are, mounts
+// what a run would, and goes back to see whether the host has it.
+func mountWithin(dir string) error {
+	err := errors.Join(
+		unix.Unshare(unix.CLONE_NEWNS), unix.Mount("none", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""),
+		unix.Mount("none", dir, "tmpfs", 0, ""), unix.Mount("none", dir, "", unix.MS_SHARED, ""),
+		os.Mkdir(filepath.Join(dir, "d"), 0o700),
+	)
+	if err != nil {
+		return err
+	}
+	host, err := os.Open("/proc/thread-self/ns/mnt")
+	if err != nil {
+		return err
+	}
+	defer host.Close()
+	s := newNamespaces([]Namespace{NamespaceMount})
+	within := filepath.Join(dir, "d", "within")
+	err = errors.Join(s.enter(), unix.Mount("none", filepath.Join(dir, "d"), "tmpfs", 0, ""), os.WriteFile(within, nil, 0o600))
+	if err == nil {
+		err = unix.Setns(int(host.Fd()), unix.CLONE_NEWNS)
+	}
+	if err == nil && exists(within) {
+		err = errors.New("the host has the run's mount")
+	}
+	return err
 }
 
 // TestNamespacesRefused checks the error of each way to be refused.
