@@ -147,8 +147,8 @@ func sysFail(op, path string, err error) *Error {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		e.Code = CodeNotFound
-	case errors.Is(err, syscall.ENOTDIR):
-		e.Code = CodeNotFound
+	case errors.Is(err, syscall.ENOTDIR), errors.Is(err, syscall.ENAMETOOLONG):
+		e.Code = CodeNotFound // nothing can be there
 	case errors.Is(err, fs.ErrPermission):
 		e.Code = CodePermission
 	case errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE):

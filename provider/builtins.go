@@ -57,7 +57,11 @@ func OpenBuiltins(tempDir string) (manifests []*Manifest, remove func() error, e
 	fail := func(err error) ([]*Manifest, func() error, error) {
 		return nil, func() error { return nil }, errors.Join(err, remove())
 	}
-	if dir, err = filepath.EvalSymlinks(dir); err != nil {
+	// Programs run in folders of their own, where a relative TMPDIR means another.
+	if dir, err = filepath.Abs(dir); err == nil {
+		dir, err = filepath.EvalSymlinks(dir)
+	}
+	if err != nil {
 		return fail(workersError(err))
 	}
 	files, err := fs.Sub(builtin.FS, builtinDir)

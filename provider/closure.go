@@ -182,13 +182,9 @@ func (s *claims) add(id Identification) {
 		}
 	}
 	if m.Distribution != nil && m.Inventory != nil {
-		unhashed := map[string]bool{}
-		for _, row := range m.Inventory.Unverifiable {
-			unhashed[row.Path] = true
-		}
 		for _, f := range m.Inventory.Files {
-			if !unhashed[f.Path] {
-				s.put(name, filepath.Join(m.Distribution.Site, filepath.FromSlash(f.Path)), f.File)
+			if f.Row.Hashed {
+				s.put(name, f.Path, f.File)
 			}
 		}
 	}

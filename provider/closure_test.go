@@ -151,13 +151,14 @@ func TestClosureTree(t *testing.T) {
 func TestClosureDistribution(t *testing.T) {
 	m := distManifest(t, "")
 	site, h := distVenv(t, "pyc-rows", m)
+	// There when the identity is measured, and named by RECORD without a hash.
+	bytecode := write(t, filepath.Join(site, "demo_pkg", "__pycache__", "__init__.cpython-311.pyc"), "x")
 	id := identifyAvailable(t, h, m)
 	python, err := h.Python(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	source := filepath.Join(site, "demo_pkg", "__init__.py")
-	bytecode := write(t, filepath.Join(site, "demo_pkg", "__pycache__", "__init__.cpython-311.pyc"), "x")
 	other := write(t, filepath.Join(site, "other.py"), "x = 1\n")
 	info := filepath.Join(site, "other_dist-2.0.dist-info")
 	write(t, filepath.Join(info, "METADATA"), "Metadata-Version: 2.1\nName: other-dist\nVersion: 2.0\n")

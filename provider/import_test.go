@@ -47,6 +47,34 @@ func TestIdentifyImportsNothing(t *testing.T) {
 	}
 }
 
+// A start-up hook that puts another folder first is seen where the import is
+// really made; the files alone can't tell what a hook does.
+func TestReadySeesStartUpHook(t *testing.T) {
+	site, h := distVenv(t, "good")
+	m := distManifest(t, "")
+	rt := identifyAvailable(t, h, m).Runtime
+	other := tempDir(t)
+	write(t, filepath.Join(other, "demo_pkg", "__init__.py"), "VALUE = 2\n")
+	hook := write(t, filepath.Join(site, "0.pth"), "import sys; sys.path.insert(0, "+strconv.Quote(other)+")\n")
+	err := h.Ready(t.Context(), m, rt, Measured{})
+	want{CodeReadinessFailed, ReasonImportShadowed, []string{filepath.Join(other, "demo_pkg", "__init__.py"), "module path"}, ".pth", "demo_pkg/__init__.py"}.check(t, err)
+	if err := os.Remove(hook); err != nil {
+		t.Fatal(err)
+	}
+	if err := h.Ready(t.Context(), m, rt, Measured{}); err != nil {
+		t.Errorf("without the hook: %v", err)
+	}
+}
+
+// A record could not name an interpreter at such a path, so nothing is measured.
+func TestPythonAtAnUnrepresentablePath(t *testing.T) {
+	dir := filepath.Join(tempDir(t), "nu\xff")
+	symlink(t, hostPython(t).Executable, filepath.Join(dir, "bin", "python3"))
+	h := NewHost(nil, HostOptions{Python: dir, TempDir: t.TempDir()})
+	_, err := h.Python(t.Context())
+	want{CodeUnavailable, ReasonPathUnrepresentable, []string{`nu\xff`}, "--python", "bin/python3"}.check(t, err)
+}
+
 func TestReadyImports(t *testing.T) {
 	site, h := distVenv(t, "good")
 	m := distManifest(t, "required_attributes = ['VALUE', 'os']\n")

@@ -7,6 +7,9 @@ import (
 	"path/filepath"
 	"slices"
 	"time"
+	"unicode/utf8"
+
+	"golang.org/x/text/unicode/norm"
 
 	"github.com/provider-measure/provider-measure/internal/strictjson"
 	"github.com/provider-measure/provider-measure/probe"
@@ -64,6 +67,9 @@ func (f pythonFinder) find(ctx context.Context) (*Python, error) {
 			return nil, err
 		}
 		exe, source, version = answer.Executable, source+" through the launcher "+exe, answer.Version
+	}
+	if !utf8.ValidString(exe) || !norm.NFC.IsNormalString(exe) {
+		return nil, pythonError(ReasonPathUnrepresentable, exe, "%s: the path %+q is not UTF-8 in NFC, so that no record can name it", source, exe)
 	}
 	p, err := f.layout(ctx, exe)
 	if err != nil {

@@ -1,6 +1,7 @@
 package provider
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"fmt"
@@ -15,20 +16,27 @@ import (
 // The exit codes of importCheck; an attribute that is missing adds its index to
 // the last one. Nothing that the module prints can be taken for the answer.
 const (
+	importElsewhere  = 98
 	importFailed     = 99
 	attributeMissing = 100
 )
 
-// importCheck imports a module and looks for attributes.
+// importCheck imports a module, compares the file that it came from with the
+// expected one ("" expects none), and looks for attributes.
 const importCheck = `
 import importlib, os, sys
+expected, name = sys.argv[1:3]
 try:
-    module = importlib.import_module(sys.argv[1])
+    module = importlib.import_module(name)
 except BaseException as error:
     print(type(error).__name__ + ": " + str(error), file=sys.stderr, flush=True)
     os._exit(99)
-for index, name in enumerate(sys.argv[2:]):
-    if not hasattr(module, name):
+origin = getattr(getattr(module, "__spec__", None), "origin", None)
+if expected and (not isinstance(origin, str) or os.path.realpath(origin) != os.path.realpath(expected)):
+    print(origin, file=sys.stderr, flush=True)
+    os._exit(98)
+for index, attribute in enumerate(sys.argv[3:]):
+    if not hasattr(module, attribute):
         os._exit(100 + index)
 os._exit(0)`
 
@@ -132,7 +140,12 @@ func (h *Host) importReady(ctx context.Context, rt Runtime) error {
 		return err
 	}
 	name, attributes := *rt.r.ImportName, rt.r.RequiredAttribs
-	args := append([]string{python.Executable, "-I", "-B", "-c", importCheck, name}, attributes...)
+	expected, failure := h.importOrigin(python, name)
+	if failure != nil {
+		failure.Provider = rt.Provider()
+		return failure
+	}
+	args := append([]string{python.Executable, "-I", "-B", "-c", importCheck, expected, name}, attributes...)
 	result, err := h.options.Run(ctx, probe.Spec{
 		Path: python.Executable, Args: args, ScratchParent: h.options.TempDir,
 		Limits: probe.Limits{Wall: 120 * time.Second, Stdout: 1 << 20, Stderr: 1 << 20},
@@ -153,11 +166,32 @@ func (h *Host) importReady(ctx context.Context, rt Runtime) error {
 		if i := *result.ExitCode - attributeMissing; i >= 0 && i < len(attributes) {
 			e.Reason, e.Message = ReasonAttributeMissing, fmt.Sprintf("module %s has no attribute %s", name, attributes[i])
 			e.Hint = "install the distribution again; it is not the one that was recorded, or its build is incomplete"
-		} else if *result.ExitCode == importFailed {
+		}
+		switch *result.ExitCode {
+		case importFailed:
 			e.Message = fmt.Sprintf("import %s failed: %s", name, strings.TrimSpace(excerpt(result.Stderr)))
+		case importElsewhere:
+			e.Reason, e.Path = ReasonImportShadowed, expected
+			e.Message = fmt.Sprintf("import %s loads %s and not %s: something changes the module path when the interpreter starts", name, excerpt(bytes.TrimSpace(result.Stderr)), expected)
+			e.Hint = "look for .pth files with import lines, sitecustomize and the like in the environment"
 		}
 	}
 	return e
+}
+
+// importOrigin is the file that an import must load by what the files say, ""
+// for a namespace, which has none.
+func (h *Host) importOrigin(python *Python, name string) (string, *Error) {
+	module, err := digest.FindModule(python.ModulePath(), name)
+	if err != nil {
+		e := digestError(err, CodeReadinessFailed, "install the distribution again")
+		e.Code, e.Reason = CodeReadinessFailed, ReasonImportMissing
+		return "", e
+	}
+	if module.Kind == digest.ModuleNamespace {
+		return "", nil
+	}
+	return module.Path, nil
 }
 
 func (h *Host) componentsReady(ctx context.Context, rt Runtime, measured Measured) error {

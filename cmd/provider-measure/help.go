@@ -41,7 +41,7 @@ OPTIONS:{{range .VisibleFlags}}
 
 EXIT STATUS:
    0 good   1 a finding (unavailable, changed, over budget, failed case)
-   2 usage or configuration   3 could not be determined   4 timed out, cancelled or internal
+   2 usage or configuration   3 could not be determined   4 stopped, timed out or internal
 `
 
 const commandHelp = `{{.HelpName}} - {{.Usage}}

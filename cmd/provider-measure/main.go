@@ -19,7 +19,7 @@ func main() {
 // mainStatus ends with the status instead of the process, so that what is
 // deferred on the way still happens.
 func mainStatus() int {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT)
 	defer stop()
 	// Caught, so that a closed pipe is a write error that ends us in order, and
 	// not ignored, since an ignored signal would stay ignored in every child.

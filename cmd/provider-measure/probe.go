@@ -10,6 +10,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	godigest "github.com/opencontainers/go-digest"
 	"github.com/urfave/cli/v2"
 
 	"github.com/provider-measure/provider-measure/digest"
@@ -68,7 +69,7 @@ func (s *session) probeCommand() *cli.Command {
 			&cli.StringSliceFlag{Name: flagEnv, Usage: "admit the host's variable `NAME`; may be repeated"},
 			&cli.StringSliceFlag{Name: flagSet, Usage: "set a variable, `NAME=VALUE`; may be repeated"},
 			&cli.StringSliceFlag{Name: flagPath, Usage: "put `DIR` on the command's PATH, which is empty otherwise; may be repeated"},
-			&cli.StringFlag{Name: flagStdin, Usage: "give `FILE`, or - for this command's own, on standard input; default nothing"},
+			&cli.StringFlag{Name: flagStdin, Usage: "give `FILE`, or - for this command's own, read to its end first, on standard input; default nothing"},
 			&cli.StringFlag{Name: flagExpect, Usage: "refuse to run another file than the one with this `DIGEST` (sha256:...)"},
 			&cli.BoolFlag{Name: flagObserve, DisableDefaultText: true, Usage: "list the files that the command opens, executes and maps"},
 			&cli.BoolFlag{Name: flagJSON, DisableDefaultText: true, Usage: "the same as --format json"},
@@ -173,7 +174,11 @@ func (s *session) probeSpec(c *cli.Context) (probe.Spec, digest.ExecutableResult
 	if err != nil {
 		return none, exe, err
 	}
-	if want := c.String(flagExpect); want != "" && want != exe.Digest.String() {
+	want := c.String(flagExpect)
+	if want != "" && godigest.Digest(want).Validate() != nil {
+		return none, exe, usage("--%s %q is not sha256: and 64 lower-case hex digits", flagExpect, want)
+	}
+	if want != "" && want != exe.Digest.String() {
 		return none, exe, &commandError{
 			Code: codeIdentity, Message: fmt.Sprintf("%s is %s, expected %s; it was not run", exe.Path, exe.Digest, want),
 			Path: exe.Path, exit: exitFinding,

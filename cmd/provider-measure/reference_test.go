@@ -36,10 +36,10 @@ says what a code means.
 | exit status | meaning |
 |---|---|
 | 0 | done, and nothing was found wrong |
-| 1 | a finding: unavailable, changed, over budget, failed case |
+| 1 | a finding: unavailable (a probe that timed out among it), changed, over budget, failed case |
 | 2 | usage or configuration |
 | 3 | could not be determined |
-| 4 | timed out, cancelled or internal |
+| 4 | the command itself was stopped, timed out, could not write its result, or failed internally |
 `)
 	for _, c := range app.Commands {
 		fmt.Fprintf(&b, "\n## %s %s\n\n%s.\n\n```\n%s %s %s\n```\n", app.Name, c.Name, c.Usage, app.Name, c.Name, c.ArgsUsage)
