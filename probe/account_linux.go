@@ -1,6 +1,7 @@
 package probe
 
 import (
+	"errors"
 	"sync"
 	"time"
 
@@ -32,6 +33,8 @@ type account struct {
 	endedCPU      time.Duration
 	user, system  time.Duration
 	counters      Counters
+	io            IOCounters
+	ioUnknown     error // why it is not all of it
 	peak          int64 // largest of the processes that are gone
 	unread        int   // processes whose peak could not be read at their exit
 	unreadSeen    int64 // the largest that was sampled of those
@@ -53,6 +56,7 @@ func (a *account) add(pid int) *process {
 // atExit reads a task that has stopped on its way out.
 func (a *account) atExit(p *process, tid int) {
 	status, ok := readTaskStatus(tid)
+	io, ioErr := readTaskIO(p.pid, tid)
 	last := p.living <= 0
 	var clock time.Duration
 	var stat processStat
@@ -69,6 +73,10 @@ func (a *account) atExit(p *process, tid int) {
 		p.hasPeak = true
 		a.counters.VoluntarySwitches += status.voluntary
 		a.counters.InvoluntarySwitches += status.involuntary
+	}
+	a.io.add(io)
+	if ioErr != nil {
+		a.ioUnknown = ioErr
 	}
 	if last {
 		p.ending = true
@@ -97,9 +105,31 @@ func (a *account) remove(p *process, usage *unix.Rusage) {
 	a.counters.MajorFaults += major
 	a.peak = max(a.peak, p.peak, p.seen)
 	if !p.hasPeak {
+		a.ioUnknown = errUnseenEnd
 		a.unread++
 		a.unreadSeen = max(a.unreadSeen, p.seen)
 	}
+}
+
+// add adds what another task read and wrote.
+func (c *IOCounters) add(other IOCounters) {
+	c.Read += other.Read
+	c.Written += other.Written
+	c.StorageRead += other.StorageRead
+	c.StorageWrite += other.StorageWrite
+}
+
+// ioCounters returns what the tree read and wrote, or why that is not known.
+func (a *account) ioCounters() (*IOCounters, string) {
+	switch {
+	case errors.Is(a.ioUnknown, unix.ENOENT):
+		return nil, string(errNoTaskIO)
+	case a.ioUnknown != nil:
+		return nil, a.ioUnknown.Error()
+	}
+	c := a.io
+	c.Method = "/proc/PID/task/TID/io at each task's exit stop"
+	return &c, ""
 }
 
 // splitClock divides an exact total in the proportion of the two tick counts,

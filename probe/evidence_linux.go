@@ -80,6 +80,7 @@ func (t *tracer) finish() {
 	s.processes, s.counted, s.peak = a.started, true, a.most
 	counters := a.counters
 	counters.Method = "rusage at the end of each process; switches from its tasks' exit stops; blocks of processes without children"
+	counters.IO, counters.IOReason = a.ioCounters()
 	s.counters = &counters
 	s.memory = a.figures()
 	s.cpuOver = a.user+a.system > t.job.limits.CPU

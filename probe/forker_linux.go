@@ -22,13 +22,11 @@ import (
 // kernel sends to a child whose parent thread ends (PDEATHSIG), ends it. The same
 // signal comes when the forker ends; then the tracer is there and swallows it.
 type forker struct {
-	job      *job
-	plan     *plan
-	started  chan forked
-	detach   chan struct{}
-	detached chan error
-	release  chan bool // whether the child is to be reaped
-	gone     chan struct{}
+	job     *job
+	plan    *plan
+	started chan forked
+	release chan bool // whether the child is to be reaped
+	gone    chan struct{}
 }
 
 // parentSignal ends a program by default, and is used by next to none.
@@ -40,25 +38,26 @@ type forked struct {
 	pid       int
 	handle    int // pidfd
 	begun     time.Time
-	registers registers
-	err       error // of fork or exec
-	observe   error // of anything else
+	registers registers // in the stop after its exec
+	err       error     // of fork or exec
+	observe   error     // of anything else
 }
 
 // newForker starts a forker.
 func newForker(j *job, p *plan) *forker {
 	f := &forker{
-		job: j, plan: p, started: make(chan forked, 1), detach: make(chan struct{}), detached: make(chan error, 1),
-		release: make(chan bool, 1), gone: make(chan struct{}),
+		job: j, plan: p, started: make(chan forked, 1), release: make(chan bool, 1), gone: make(chan struct{}),
 	}
 	go onFreshThread(f.run)
 	return f
 }
 
-// end lets the thread end, and waits until the kernel has none of that number.
-// reap says that the child has been killed and that the tracer does not have it.
-func (f *forker) end(thread int, reap bool) {
-	f.release <- reap
+// leave lets the thread end. reap says that the child has been killed and that
+// the tracer does not have it.
+func (f *forker) leave(reap bool) { f.release <- reap }
+
+// join waits until the kernel has no thread of that number.
+func (f *forker) join(thread int) {
 	<-f.gone
 	// The goroutine has ended and the thread is on its way: yielding takes a few
 	// microseconds where sleeping, on a locked thread, takes two switches more.
@@ -67,31 +66,18 @@ func (f *forker) end(thread int, reap bool) {
 	}
 }
 
-// stand makes the child, which the forker traces, stand in a group stop without
-// a tracer.
-func (f *forker) stand() error {
-	close(f.detach)
-	return <-f.detached
-}
-
 func (f *forker) run() {
 	defer close(f.gone)
 	child := f.start()
 	child.thread = unix.Gettid()
 	f.started <- child
-	reap := false
-	select {
-	case <-f.detach:
-		f.detached <- ptrace(unix.PTRACE_DETACH, child.pid, 0, uintptr(unix.SIGSTOP))
-		reap = <-f.release
-	case reap = <-f.release:
-	}
-	if reap {
+	if <-f.release {
 		f.reap(child.pid)
 	}
 }
 
-// start restricts the thread and starts the child.
+// start restricts the thread and starts the child. It leaves it in a group stop
+// without a tracer.
 func (f *forker) start() forked {
 	files := childFiles(f.job.files) // reads /proc, which a restricted thread may not
 	if err := f.plan.spaces.enter(); err != nil {
@@ -129,7 +115,9 @@ func (f *forker) start() forked {
 		child.observe = reason("this kernel gives no handle to a process (pidfd), which Linux 5.4 has")
 		return child
 	}
-	child.registers, child.observe = readRegisters(pid)
+	if child.registers, child.observe = readRegisters(pid); child.observe == nil {
+		child.observe = ptrace(unix.PTRACE_DETACH, pid, 0, uintptr(unix.SIGSTOP))
+	}
 	return child
 }
 

@@ -4,6 +4,8 @@ import (
 	"runtime"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // ballast holds n MiB while f runs, as a large host does.
@@ -147,5 +149,41 @@ func TestCPUTimesAndCounters(t *testing.T) {
 	}
 	if c := r.Counters; c == nil || c.MinorFaults < 100 || c.VoluntarySwitches < 4 || c.Method == "" {
 		t.Errorf("counters are %+v", c)
+	}
+}
+
+// TestReadAndWritten counts what a tree reads and writes: each process once,
+// though its parent waited for it, and each thread.
+func TestReadAndWritten(t *testing.T) {
+	const size = 3 << 20
+	count := func(script string) *IOCounters {
+		r := must(t, tracerEngine{}, shell(t, script), Exited)
+		if r.Counters.IO == nil {
+			t.Fatalf("no counters: %s", r.Counters.IOReason)
+		}
+		return r.Counters.IO
+	}
+	base := count("(:); sh -c ':'")
+	c := count("(head -c 3145728 /dev/zero > f); sh -c 'cat f > /dev/null; cat f > /dev/null'")
+	for name, n := range map[string][2]int64{
+		"read":    {c.Read - base.Read, 3 * size},
+		"written": {c.Written - base.Written, 3 * size},
+	} {
+		if got, want := n[0], n[1]; got < want || got > want+size/4 {
+			t.Errorf("%d bytes %s, want %d", got, name, want)
+		}
+	}
+	if c.Method == "" || base.Written > 1<<16 {
+		t.Errorf("%+v, of nothing %+v", c, base)
+	}
+	// A process that ends before it can be looked at makes it unknown.
+	a := account{live: map[int]*process{}}
+	a.remove(a.add(1), &unix.Rusage{})
+	if c, why := a.ioCounters(); c != nil || why == "" {
+		t.Errorf("of a process that was not seen: %+v", c)
+	}
+	a.ioUnknown = unix.ENOENT
+	if _, why := a.ioCounters(); why != string(errNoTaskIO) {
+		t.Errorf("reason is %q", why)
 	}
 }

@@ -7,7 +7,10 @@ import (
 
 const (
 	// readBlock is how much is read at once: the usual capacity of a pipe.
-	readBlock = 64 << 10
+	// firstBlock is how much before one read was that long: most programs print
+	// little, and a block that is not used has to be cleared all the same.
+	readBlock  = 64 << 10
+	firstBlock = 4 << 10
 	// drainGrace bounds the reading of a stream whose other end was passed to a
 	// process outside the tree. What the tree itself wrote is in the pipe by
 	// then and needs no waiting.
@@ -30,7 +33,7 @@ func collect(file *os.File, limit int64, exceed func()) *collector {
 	c := &collector{file: file, limit: limit, done: make(chan struct{})}
 	go func() {
 		defer close(c.done)
-		block := make([]byte, readBlock)
+		block := make([]byte, firstBlock)
 		for {
 			n, err := file.Read(block)
 			if c.keep(block[:n]) {
@@ -38,6 +41,9 @@ func collect(file *os.File, limit int64, exceed func()) *collector {
 			}
 			if err != nil {
 				return
+			}
+			if n == firstBlock && len(block) == firstBlock {
+				block = make([]byte, readBlock)
 			}
 		}
 	}()

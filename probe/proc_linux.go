@@ -54,6 +54,24 @@ func field(text []byte, name string) (int64, bool) {
 	return 0, false
 }
 
+// fields puts the numbers of the named lines of text into out, reading it once,
+// and reports whether all were there.
+func fields(text []byte, names []string, out []int64) bool {
+	found := 0
+	for len(text) > 0 && found < len(names) {
+		var line []byte
+		line, text, _ = bytes.Cut(text, []byte("\n"))
+		for i, name := range names {
+			if len(line) > len(name) && line[len(name)] == ':' && string(line[:len(name)]) == name {
+				out[i], _ = field(line, name)
+				found++
+				break
+			}
+		}
+	}
+	return found == len(names)
+}
+
 // taskStatus is what the engine needs of /proc/TID/status.
 type taskStatus struct {
 	peak                   int64 // VmHWM in bytes
@@ -67,13 +85,26 @@ func readTaskStatus(tid int) (taskStatus, bool) {
 	if err != nil {
 		return taskStatus{}, false
 	}
-	peak, ok := field(text, "VmHWM")
+	var n [4]int64
+	ok := fields(text, []string{"VmHWM", "VmRSS", "voluntary_ctxt_switches", "nonvoluntary_ctxt_switches"}, n[:])
 	// The kernel notes the high-water mark lazily: the current size may be above it.
-	now, _ := field(text, "VmRSS")
-	s := taskStatus{peak: max(peak, now) << 10}
-	s.voluntary, _ = field(text, "voluntary_ctxt_switches")
-	s.involuntary, _ = field(text, "nonvoluntary_ctxt_switches")
-	return s, ok
+	return taskStatus{peak: max(n[0], n[1]) << 10, voluntary: n[2], involuntary: n[3]}, ok
+}
+
+// readTaskIO reads what one task has read and written, without other tasks of its
+// process and without the children that these have waited for, both of which
+// /proc/PID/io has in it.
+func readTaskIO(pid, tid int) (IOCounters, error) {
+	var buf [4096]byte
+	text, err := procFile(&buf, procPath(pid, "task/"+strconv.Itoa(tid)+"/io"))
+	if err != nil {
+		return IOCounters{}, err
+	}
+	var n [4]int64
+	if !fields(text, []string{"rchar", "wchar", "read_bytes", "write_bytes"}, n[:]) {
+		return IOCounters{}, errNoTaskIO
+	}
+	return IOCounters{Read: n[0], Written: n[1], StorageRead: n[2], StorageWrite: n[3]}, nil
 }
 
 // residentBytes returns the resident set of a process.

@@ -15,6 +15,7 @@ type plan struct {
 	landlock landlock
 	spaces   namespaces
 	filter   []unix.SockFilter // empty where the kernel has no filters
+	bare     bool              // restrict does nothing
 	observe  []unix.SockFilter // stops before openings; empty when they are not observed
 }
 
@@ -34,6 +35,9 @@ func (p *plan) close() { p.landlock.close() }
 
 // restrict puts the restrictions on the calling thread, for good.
 func (p *plan) restrict() error {
+	if p.bare {
+		return nil
+	}
 	steps := []struct {
 		name string
 		do   func() error

@@ -103,6 +103,19 @@ type Counters struct {
 	BlocksIn            int64  `json:"blocks_in"`  // 512-byte units read from storage
 	BlocksOut           int64  `json:"blocks_out"` // 512-byte units written to storage
 	Method              string `json:"method"`
+	// IO is what the tree read and wrote; nil where that is not known, for IOReason.
+	IO       *IOCounters `json:"io"`
+	IOReason string      `json:"io_reason,omitempty"`
+}
+
+// IOCounters are bytes that went through system calls, whatever they were read
+// from or written to, and those of them that a storage layer was asked for.
+type IOCounters struct {
+	Read         int64  `json:"read"`          // by read(2) and its like: files, pipes, terminals, the page cache
+	Written      int64  `json:"written"`       // by write(2) and its like
+	StorageRead  int64  `json:"storage_read"`  // fetched from storage
+	StorageWrite int64  `json:"storage_write"` // pages made dirty, to be written to storage
+	Method       string `json:"method"`
 }
 
 // Leftover is a process that was still alive when the program had ended. It is

@@ -51,11 +51,7 @@ func runWith(ctx context.Context, spec Spec, e engine) (result *Result, err erro
 	if err != nil {
 		return nil, err
 	}
-	have := e.properties(j)
-	if err := enforceable(have, j.require); err != nil {
-		return nil, err
-	}
-	if err := namespacesMade(have, j.spaces); err != nil {
+	if err := j.enforceable(e); err != nil {
 		return nil, err
 	}
 	result, err = perform(ctx, spec, e, j)
@@ -96,6 +92,20 @@ func (s *Spec) job(scratch string, limits Limits) (*job, environment, error) {
 	}, env, nil
 }
 
+// enforceable refuses the job when this host would not enforce what it requires.
+// A job that requires nothing asks nothing: finding out takes as long as some of
+// the restrictions themselves.
+func (j *job) enforceable(e engine) error {
+	if len(j.require) == 0 && len(j.spaces) == 0 {
+		return nil
+	}
+	have := e.properties(j)
+	if err := enforceable(have, j.require); err != nil {
+		return err
+	}
+	return namespacesMade(have, j.spaces)
+}
+
 // enforceable refuses a run of which a required property would not hold.
 func enforceable(have []PropertyStatus, require []Property) error {
 	for _, p := range require {
@@ -124,8 +134,9 @@ func perform(ctx context.Context, spec Spec, e engine, j *job) (*Result, error) 
 	stdout := collect(pipes.stdout, j.limits.Stdout, overflow)
 	stderr := collect(pipes.stderr, j.limits.Stderr, overflow)
 
-	seen := &observed{isolation: e.properties(j)}
+	var seen *observed
 	if ctx.Err() != nil {
+		seen = &observed{isolation: e.properties(j)}
 		j.stop.stop(facts{cancelled: true})
 	} else {
 		unhook := context.AfterFunc(ctx, func() { j.stop.stop(facts{cancelled: true}) })

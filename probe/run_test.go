@@ -8,6 +8,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -403,4 +404,34 @@ func copyOf(t testing.TB, path string) string {
 		t.Fatal(err)
 	}
 	return to
+}
+
+// TestFloodIsNotKept reads a flood of 64 MiB with a limit of 1 MiB. It has no
+// engine under it: what the portable one allocates while it searches for
+// processes depends on how many the host has and how long a kill takes there.
+func TestFloodIsNotKept(t *testing.T) {
+	read, write, err := outputPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	block := make([]byte, readBlock)
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	exceeded := 0
+	c := collect(read, 1<<20, func() { exceeded++ })
+	for range 64 << 20 / readBlock {
+		if _, err := write.Write(block); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_ = write.Close()
+	c.finish()
+	runtime.ReadMemStats(&after)
+	if len(c.data) != 1<<20 || !c.exceeded || exceeded != 1 {
+		t.Errorf("%d bytes, exceeded %v, told %d times", len(c.data), c.exceeded, exceeded)
+	}
+	// Growing to the limit by doubling allocates a few times as much.
+	if used := after.TotalAlloc - before.TotalAlloc; used > 8<<20 {
+		t.Errorf("allocated %d bytes", used)
+	}
 }

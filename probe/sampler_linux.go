@@ -1,6 +1,7 @@
 package probe
 
 import (
+	"sync"
 	"time"
 )
 
@@ -13,41 +14,47 @@ const (
 	pssShare = 20
 )
 
-// sampler reads the memory and CPU time of the tree while the tracer waits.
+// sampler reads the memory and CPU time of the tree while the tracer waits. It is
+// a timer and no goroutine that waits, so that a run that ends before the first
+// sample costs no switch to another thread.
 type sampler struct {
-	account  *account
-	limits   Limits
-	stop     *stopper
-	guard    *guard
-	nextPSS  time.Time
-	finished chan struct{}
-	quit     chan struct{}
+	account *account
+	limits  Limits
+	stop    *stopper
+	guard   *guard
+	nextPSS time.Time
+
+	mu     sync.Mutex // held while a sample is taken
+	halted bool
+	timer  *time.Timer
 }
 
 // sample starts a sampler; halt ends it.
 func sample(a *account, limits Limits, stop *stopper, g *guard) *sampler {
-	s := &sampler{account: a, limits: limits, stop: stop, guard: g, finished: make(chan struct{}), quit: make(chan struct{})}
-	go s.loop()
+	s := &sampler{account: a, limits: limits, stop: stop, guard: g}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.timer = time.AfterFunc(samplePeriod, s.tick)
 	return s
 }
 
+// halt returns when no sample is being taken and none will be.
 func (s *sampler) halt() {
-	close(s.quit)
-	<-s.finished
+	s.timer.Stop()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.halted = true
 }
 
-func (s *sampler) loop() {
-	defer close(s.finished)
-	ticker := time.NewTicker(samplePeriod)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-s.quit:
-			return
-		case now := <-ticker.C:
-			s.once(now)
-		}
+func (s *sampler) tick() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.halted {
+		return
 	}
+	now := time.Now()
+	s.once(now)
+	s.timer.Reset(max(samplePeriod-time.Since(now), samplePeriod/10))
 }
 
 // once takes one sample and compares it with the limits.

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"syscall"
 )
 
 // makeScratch makes a private directory (0700) below parent and returns its
@@ -35,8 +36,8 @@ func makeScratch(parent string) (string, error) {
 // looked up below dir with [os.Root], and only entries that lstat says are
 // directories are entered.
 func removeScratch(dir string) error {
-	err := os.RemoveAll(dir)
-	if err == nil {
+	// Most programs leave nothing there.
+	if syscall.Rmdir(dir) == nil || os.RemoveAll(dir) == nil {
 		return nil
 	}
 	if err := flatten(dir); err != nil {

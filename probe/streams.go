@@ -6,7 +6,6 @@ import (
 	"errors"
 	"io"
 	"os"
-	"syscall"
 )
 
 // streams are the three standard streams of one child.
@@ -36,20 +35,6 @@ func openStreams(stdin []byte, scratchParent string) (*streams, error) {
 		return nil, &Error{Code: CodeObserve, Op: "open the standard streams", Err: err}
 	}
 	return s, nil
-}
-
-// outputPipe returns the read end of a pipe, pollable, and the write end, which
-// blocks as programs expect.
-func outputPipe() (read, write *os.File, err error) {
-	read, write, err = os.Pipe()
-	if err != nil {
-		return nil, nil, err
-	}
-	// Only this end's open file description changes; the read end has its own.
-	if err := syscall.SetNonblock(int(write.Fd()), false); err != nil {
-		return nil, nil, errors.Join(err, read.Close(), write.Close())
-	}
-	return read, write, nil
 }
 
 // closeChild closes the child's ends, which the host must not hold open.

@@ -9,19 +9,23 @@ import (
 )
 
 // tracerEngine runs a job under ptrace.
-type tracerEngine struct{}
+type tracerEngine struct {
+	// bare leaves the restrictions off, for the benchmark that tells what they
+	// cost from what tracing does. No run of Run has it.
+	bare bool
+}
 
 func (tracerEngine) name() string { return EngineTracer }
 
 // run gives the job a thread of its own.
-func (tracerEngine) run(j *job) (*observed, error) {
+func (e tracerEngine) run(j *job) (*observed, error) {
 	type answer struct {
 		seen *observed
 		err  error
 	}
 	answers := make(chan answer, 1)
 	go onFreshThread(func() {
-		t := &tracer{job: j, handleFD: -1, tasks: map[int]*task{}, early: map[int]bool{}, account: account{live: map[int]*process{}}}
+		t := &tracer{job: j, bare: e.bare, handleFD: -1, tasks: map[int]*task{}, early: map[int]bool{}, account: account{live: map[int]*process{}}}
 		seen, err := t.run()
 		if err == nil {
 			// Nothing is traced any more, and this thread was never restricted.
@@ -45,6 +49,7 @@ type task struct {
 // locked thread alone.
 type tracer struct {
 	job  *job
+	bare bool
 	root int
 	// handleFD is the pidfd of root; it is opened by the forker and closed by run.
 	handleFD int
@@ -72,6 +77,7 @@ func (t *tracer) run() (*observed, error) {
 		return nil, err
 	}
 	defer plan.close()
+	plan.bare = t.bare
 	t.spaces = &plan.spaces
 	t.seen.isolation = plan.properties()
 	t.seen.limits = tracerLimits(t.job.limits)
@@ -112,9 +118,14 @@ func (t *tracer) run() (*observed, error) {
 // program could not be started, or was another than expected.
 func (t *tracer) start(f *forker) (started bool, err error) {
 	child := <-f.started
-	// When the tracer has not got the child, the forker reaps it.
 	mine := false
-	defer func() { f.end(child.thread, child.pid != 0 && !mine) }()
+	defer func() {
+		// When the tracer has not got the child, the forker reaps it.
+		if !mine {
+			f.leave(child.pid != 0)
+		}
+		f.join(child.thread)
+	}()
 	t.root, t.wallAt, t.handleFD = child.pid, child.begun, child.handle
 	if child.observe != nil {
 		return false, t.abandon("start", child.observe)
@@ -122,6 +133,12 @@ func (t *tracer) start(f *forker) (started bool, err error) {
 	if child.err != nil {
 		t.seen.start = startError(t.job.path, child.err)
 		return false, nil
+	}
+	if mine, err = t.seize(child.registers); mine {
+		f.leave(false) // it ends while the rest is done
+	}
+	if err != nil {
+		return false, t.abandon("trace", err)
 	}
 	if t.guard != nil {
 		t.seen.expected = t.guard.compare(t.root)
@@ -136,8 +153,8 @@ func (t *tracer) start(f *forker) (started bool, err error) {
 	if err := t.limit(); err != nil {
 		return false, t.abandon("set limits of", err)
 	}
-	if mine, err = t.seize(f, child.registers); err != nil {
-		return false, t.abandon("trace", err)
+	if err := unix.Kill(t.root, unix.SIGCONT); err != nil {
+		return false, t.abandon("continue", err)
 	}
 	pid := child.pid
 	t.executed(pid)
@@ -154,15 +171,12 @@ func (t *tracer) start(f *forker) (started bool, err error) {
 // can be left in a group stop, so only then does job control behave as untraced;
 // and only a thread that is not restricted may seize.
 //
-// The forker detaches the child with SIGSTOP, so that it goes from the trap
+// The forker has detached the child with SIGSTOP, so that it goes from the trap
 // straight into a group stop, and it is seized there. Its registers are compared
 // across the change: a SIGCONT from a third party in between would let it run
 // untraced, which must not pass unseen. seized is also true when a later step
 // failed.
-func (t *tracer) seize(f *forker, before registers) (seized bool, err error) {
-	if err := f.stand(); err != nil {
-		return false, err
-	}
+func (t *tracer) seize(before registers) (seized bool, err error) {
 	if err := ptrace(unix.PTRACE_SEIZE, t.root, 0, traceOptions|t.watch.options()); err != nil {
 		if errors.Is(err, unix.EPERM) {
 			return false, errUnreadable
@@ -183,7 +197,7 @@ func (t *tracer) seize(f *forker, before registers) (seized bool, err error) {
 	if before != after {
 		return true, errSeizedAwake
 	}
-	return true, unix.Kill(t.root, unix.SIGCONT)
+	return true, nil
 }
 
 // limit sets the kernel's own limits of the child, which its children inherit.
