@@ -198,7 +198,11 @@ func judgeProbe(m *Manifest, p *Probe, spec probe.Spec, result *probe.Result, fa
 		}
 		e.Reason, e.Message = ReasonProbeUnexpected, wrong
 	case probe.IdentityChanged:
-		e.Code, e.Reason, e.Message = CodeIdentityChanged, ReasonDigestDiffers, spec.Path+" is no longer the file that was measured; it was not run"
+		e.Code, e.Reason, e.Message = CodeIdentityChanged, ReasonDigestDiffers, spec.Path+" is no longer the file that was measured"
+		if result.Expectation != nil && result.Expectation.Difference != "" {
+			e.Message += ": " + result.Expectation.Difference
+		}
+		e.Hint = hintChanged
 	case probe.StartFailed:
 		e.Reason, e.Message = ReasonProbeFailed, describe(result)
 		if result.StartError != nil {

@@ -56,6 +56,9 @@ func (h *Host) revalidate(ctx context.Context, rt Runtime) *Error {
 	return &Error{Code: CodeMalformedRuntime, Reason: ReasonRecordInvalid, Message: fmt.Sprintf("digest kind %q", rt.Kind())}
 }
 
+// hintChanged is what mends an identity that moved.
+const hintChanged = "identify the provider again and authorize what you find, or restore what was recorded"
+
 // changed compares; path is what to name.
 func changed(rt Runtime, measured godigest.Digest, path string) *Error {
 	if measured == rt.Digest() {
@@ -64,7 +67,7 @@ func changed(rt Runtime, measured godigest.Digest, path string) *Error {
 	return &Error{
 		Code: CodeIdentityChanged, Reason: ReasonDigestDiffers, Path: path,
 		Message: fmt.Sprintf("measured %s, recorded %s", measured, rt.Digest()),
-		Hint:    "identify the provider again and authorize what you find, or restore what was recorded",
+		Hint:    hintChanged,
 	}
 }
 
