@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"strconv"
+	"unicode/utf8"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -167,7 +168,7 @@ func parseProcessStat(text []byte) (processStat, bool) {
 	if len(words) <= 24-first {
 		return processStat{}, false
 	}
-	bad := false
+	bad := len(words[0]) != 1 || words[0][0] >= utf8.RuneSelf // the state is one letter
 	number := func(n int) int64 {
 		v, err := strconv.ParseInt(string(words[n-first]), 10, 64)
 		bad = bad || err != nil

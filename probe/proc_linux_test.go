@@ -34,6 +34,7 @@ func FuzzParseProcessStat(f *testing.F) {
 	f.Add([]byte(statLine("sh")))
 	f.Add([]byte(statLine(") (")))
 	f.Add([]byte(")"))
+	f.Add([]byte(") \xff 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0"))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		s, ok := parseProcessStat(text)
 		if !ok {
