@@ -5,8 +5,8 @@ import (
 	"errors"
 	"os"
 	"strconv"
-	"unicode/utf8"
 	"time"
+	"unicode/utf8"
 
 	"golang.org/x/sys/unix"
 )
