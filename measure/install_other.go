@@ -24,11 +24,11 @@ func npmArgv(npm string, in *provider.Install) []string {
 }
 
 func (m *measurement) npmInstaller(ctx context.Context, in *provider.Install) ([]installer, []string) {
-	npm := m.findProgram(ctx, "", "npm")
+	npm := m.findProgram("", "npm")
 	if npm == "" {
 		return nil, []string{"npm is not on PATH"}
 	}
-	node := m.findProgram(ctx, filepath.Dir(npm), "node")
+	node := m.findProgram(filepath.Dir(npm), "node")
 	if node == "" {
 		return nil, []string{"npm is a script for node, which is neither beside it nor on PATH"}
 	}
@@ -78,7 +78,7 @@ func goArgv(program string, in *provider.Install) []string {
 func goVersion(in *provider.Install) string { return "v" + strings.TrimPrefix(in.Version, "v") }
 
 func (m *measurement) goInstaller(ctx context.Context, in *provider.Install) ([]installer, []string) {
-	program := m.findProgram(ctx, "", "go")
+	program := m.findProgram("", "go")
 	if program == "" {
 		return nil, []string{"go is not on PATH"}
 	}

@@ -43,7 +43,7 @@ func (m *measurement) pythonInstallers(ctx context.Context, in *provider.Install
 	var missing []string
 	check := func(ctx context.Context, target string) string { return wrongDistribution(ctx, target, in) }
 	admit := admittedNames(in.Method, in.Env)
-	if uv := m.findProgram(ctx, filepath.Dir(python.Executable), "uv"); uv != "" {
+	if uv := m.findProgram(filepath.Dir(python.Executable), "uv"); uv != "" {
 		found = append(found, installer{
 			name: "uv", ask: []string{uv, "--version"}, version: secondWord, argv: uvArgv(uv, python.Executable, in),
 			set: map[string]string{

@@ -196,12 +196,5 @@ func (m *measurement) interpreter(ctx context.Context) (*Interpreter, string) {
 	if !usesPython(m.manifest) {
 		return nil, "the provider is not run by a Python interpreter"
 	}
-	python, err := m.host.Python(ctx)
-	if err != nil {
-		return nil, err.Error()
-	}
-	if python.Version == "" {
-		return nil, python.Executable + " tells no version by its files"
-	}
-	return &Interpreter{Executable: python.Executable, Version: python.Version}, ""
+	return interpreterOf(ctx, m.host)
 }

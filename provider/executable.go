@@ -8,13 +8,14 @@ import (
 	godigest "github.com/opencontainers/go-digest"
 
 	"github.com/provider-measure/provider-measure/digest"
+	"github.com/provider-measure/provider-measure/internal/hostpath"
 )
 
 func (h *Host) measureExecutable(ctx context.Context, m *Manifest, id *Identification) (string, godigest.Digest, map[string]any, *Error) {
 	path := m.Identity.Executable
 	if !strings.HasPrefix(path, "/") {
 		search, _ := h.options.Lookup("PATH")
-		found, ok := findOnPath(search, path)
+		found, ok := hostpath.Find(search, path)
 		if !ok {
 			return "", "", nil, &Error{
 				Code: CodeUnavailable, Reason: ReasonExecutableMissing, Path: path,

@@ -61,6 +61,9 @@ func NewHost(set *Set, options HostOptions) *Host {
 // Set is the manifests that the host knows.
 func (h *Host) Set() *Set { return h.set }
 
+// Lookup reads the host's environment as [HostOptions] gave it.
+func (h *Host) Lookup(name string) (string, bool) { return h.options.Lookup(name) }
+
 // Platform is the host's platform.
 func (h *Host) Platform() string { return h.platform }
 

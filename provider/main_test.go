@@ -11,6 +11,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/provider-measure/provider-measure/internal/hostpath"
 	"github.com/provider-measure/provider-measure/internal/testenv"
 )
 
@@ -91,7 +92,7 @@ func hostPython(t testing.TB) *Python {
 	t.Helper()
 	for _, dir := range filepath.SplitList(os.Getenv("PATH")) {
 		exe := filepath.Join(dir, "python3")
-		if script, err := isScript(exe); err != nil || script || !isExecutable(exe) {
+		if script, err := isScript(exe); err != nil || script || !hostpath.Executable(exe) {
 			continue
 		}
 		// Where its files are enough, no process is needed.

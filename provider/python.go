@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/text/unicode/norm"
 
+	"github.com/provider-measure/provider-measure/internal/hostpath"
 	"github.com/provider-measure/provider-measure/internal/strictjson"
 	"github.com/provider-measure/provider-measure/probe"
 )
@@ -106,7 +107,7 @@ func (f pythonFinder) choose() (exe, source string, err error) {
 		}
 		return exe, c.source, nil
 	}
-	exe, ok := findOnPath(f.env("PATH"), "python3")
+	exe, ok := hostpath.Find(f.env("PATH"), "python3")
 	if !ok {
 		return "", "", pythonError(ReasonPythonMissing, "", "python3 is not on PATH")
 	}
@@ -130,32 +131,16 @@ func interpreterAt(path string) (string, error) {
 	}
 	if info.IsDir() {
 		for _, name := range []string{"bin/python3", "bin/python"} {
-			if isExecutable(filepath.Join(abs, name)) {
+			if hostpath.Executable(filepath.Join(abs, name)) {
 				return filepath.Join(abs, name), nil
 			}
 		}
 		return "", fmt.Errorf("%s holds no bin/python3", abs)
 	}
-	if !isExecutable(abs) {
+	if !hostpath.Executable(abs) {
 		return "", fmt.Errorf("%s is not an executable file", abs)
 	}
 	return abs, nil
-}
-
-func isExecutable(path string) bool {
-	info, err := os.Stat(path)
-	return err == nil && info.Mode().IsRegular() && info.Mode().Perm()&0o111 != 0
-}
-
-// findOnPath looks a plain name up in a PATH. Relative entries, the empty one
-// among them, are skipped: they name another file in each folder.
-func findOnPath(path, name string) (string, bool) {
-	for _, dir := range filepath.SplitList(path) {
-		if filepath.IsAbs(dir) && isExecutable(filepath.Join(dir, name)) {
-			return filepath.Join(filepath.Clean(dir), name), true
-		}
-	}
-	return "", false
 }
 
 func isScript(path string) (bool, error) {
@@ -201,7 +186,7 @@ func (f pythonFinder) ask(ctx context.Context, exe string) (*pythonAnswer, error
 	if err := strictjson.Decode(result.Stdout, &answer); err != nil {
 		return nil, pythonError(ReasonPythonMissing, exe, "%s answers with something else than its folders: %w", exe, err)
 	}
-	if !isExecutable(answer.Executable) || !filepath.IsAbs(answer.Executable) {
+	if !hostpath.Executable(answer.Executable) || !filepath.IsAbs(answer.Executable) {
 		return nil, pythonError(ReasonPythonMissing, exe, "%s says that it is %q, which is not an executable file", exe, answer.Executable)
 	}
 	if minorOf(answer.Version) == "" {

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"sort"
 	"strings"
+
+	"github.com/provider-measure/provider-measure/internal/hostpath"
 )
 
 // maxPythonFile bounds pyvenv.cfg and .pth files, which have a few lines.
@@ -94,7 +96,7 @@ func baseInterpreter(exe, dir string, config map[string]string) string {
 	}
 	if home := config["home"]; filepath.IsAbs(home) {
 		for _, name := range []string{filepath.Base(real), "python3", "python"} {
-			if candidate := filepath.Join(home, name); isExecutable(candidate) {
+			if candidate := filepath.Join(home, name); hostpath.Executable(candidate) {
 				return candidate
 			}
 		}

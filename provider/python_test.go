@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/provider-measure/provider-measure/internal/hostpath"
 	"github.com/provider-measure/provider-measure/internal/testenv"
 	"github.com/provider-measure/provider-measure/probe"
 )
@@ -262,7 +263,7 @@ func TestPythonAgreesWithInterpreter(t *testing.T) {
 // Debian's interpreter keeps packages in dist-packages.
 func TestPythonDebian(t *testing.T) {
 	const exe = "/usr/bin/python3"
-	if _, err := os.Stat("/usr/lib/python3/dist-packages"); err != nil || !isExecutable(exe) {
+	if _, err := os.Stat("/usr/lib/python3/dist-packages"); err != nil || !hostpath.Executable(exe) {
 		testenv.Skip(t, "debian", "no /usr/bin/python3 with dist-packages")
 	}
 	p, err := NewHost(nil, HostOptions{Python: exe, TempDir: t.TempDir()}).Python(t.Context())

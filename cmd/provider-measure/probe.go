@@ -4,7 +4,6 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -14,6 +13,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/provider-measure/provider-measure/digest"
+	"github.com/provider-measure/provider-measure/internal/hostpath"
 	"github.com/provider-measure/provider-measure/probe"
 )
 
@@ -233,11 +233,8 @@ func (s *session) programPath(name string) (string, error) {
 		return filepath.Abs(name)
 	}
 	search, _ := s.lookup("PATH")
-	for _, dir := range filepath.SplitList(search) {
-		path := filepath.Join(dir, name)
-		if info, err := os.Stat(path); filepath.IsAbs(dir) && err == nil && info.Mode().IsRegular() && info.Mode().Perm()&0o111 != 0 {
-			return path, nil
-		}
+	if path, ok := hostpath.Find(search, name); ok {
+		return path, nil
 	}
 	return "", usage("no program %q on PATH", name)
 }
